@@ -1,0 +1,61 @@
+# Run by outbox_embed_sql(): writes OUT/FOLDER.hpp and OUT/FOLDER.cpp from FILES.
+#   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text}; extern const std::span<const File> all; }
+# A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_".
+set(declarations "")
+set(definitions "")
+set(entries "")
+set(count 0)
+list(SORT FILES)
+foreach(file IN LISTS FILES)
+  get_filename_component(stem ${file} NAME_WE)
+  set(symbol ${stem})
+  if(symbol MATCHES "^[0-9]")
+    set(symbol "m${symbol}")
+  endif()
+  file(READ ${file} text)
+  string(LENGTH "${text}" length)
+  if(length GREATER 15000) # a string literal may be split, and compilers bound one piece
+    set(pieces "")
+    set(at 0)
+    while(at LESS length)
+      string(SUBSTRING "${text}" ${at} 15000 piece)
+      string(APPEND pieces "R\"sql~(${piece})sql~\"\n")
+      math(EXPR at "${at} + 15000")
+    endwhile()
+  else()
+    set(pieces "R\"sql~(${text})sql~\"")
+  endif()
+  string(APPEND declarations "extern const std::string_view ${symbol};\n")
+  string(APPEND definitions "const std::string_view ${symbol} = ${pieces};\n")
+  string(APPEND entries "    {\"${stem}\", ${symbol}},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE ${OUT}/${FOLDER}.hpp.new "// Generated from sql/${FOLDER} at build time.
+#pragma once
+#include <span>
+#include <string_view>
+namespace outbox::sql::${FOLDER} {
+${declarations}
+struct File {
+  std::string_view name;  ///< the file's name without .sql
+  std::string_view text;
+};
+/// Every file, ordered by name.
+std::span<const File> all();
+}  // namespace outbox::sql::${FOLDER}
+")
+file(WRITE ${OUT}/${FOLDER}.cpp.new "#include \"sql/${FOLDER}.hpp\"
+
+#include <array>
+namespace outbox::sql::${FOLDER} {
+${definitions}
+std::span<const File> all() {
+  static const std::array<File, ${count}> files{{
+${entries}  }};
+  return files;
+}
+}  // namespace outbox::sql::${FOLDER}
+")
+file(COPY_FILE ${OUT}/${FOLDER}.hpp.new ${OUT}/${FOLDER}.hpp ONLY_IF_DIFFERENT)
+file(COPY_FILE ${OUT}/${FOLDER}.cpp.new ${OUT}/${FOLDER}.cpp ONLY_IF_DIFFERENT)
+file(TOUCH ${OUT}/${FOLDER}.hpp ${OUT}/${FOLDER}.cpp)

@@ -1,0 +1,79 @@
+#pragma once
+// The relay's words (docs/architecture.md, glossary) as types. Standard library only.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/strong_id.hpp"
+#include "base/uuid.hpp"
+
+namespace outbox::relay {
+
+using RowId = StrongId<struct RowIdTag, std::int64_t>;
+using Shard = StrongId<struct ShardTag, std::int16_t>;  ///< 0..63, hash of the key
+using LaneId = StrongId<struct LaneTag, std::int16_t>;  ///< shard % lanes
+using Epoch = StrongId<struct EpochTag, std::int64_t>;  ///< raised by every take-over of a lane
+using Partition = StrongId<struct PartitionTag, std::int32_t>;
+using Offset = StrongId<struct OffsetTag, std::int64_t>;
+
+inline constexpr std::int16_t shard_count = 64;
+
+[[nodiscard]] constexpr LaneId lane_of(Shard shard, std::int16_t lanes) {
+  return LaneId{static_cast<std::int16_t>(shard.value % lanes)};
+}
+
+/// Where a row version was read. A hint only: whoever uses it checks the id again.
+struct RowAddress {
+  std::uint32_t table = 0;  ///< the partition's oid
+  std::uint32_t block = 0;
+  std::uint16_t line = 0;
+};
+
+struct Header {
+  std::string_view name;
+  std::optional<std::string_view> value;
+};
+
+enum class Held { no, yes };
+
+/// One claimed row. Its views point into the memory of the Batch that brought it.
+struct Message {
+  RowId id;
+  Shard shard;
+  RowAddress address;
+  Uuid msg_id;
+  std::string_view topic;
+  std::optional<std::string_view> key;   ///< nullopt: no order, spread over the partitions
+  std::optional<std::string_view> body;  ///< nullopt: a tombstone
+  std::span<const Header> headers;       ///< the row's own, as they are
+  WallTime created_at;
+  std::optional<WallTime> available_at;  ///< set: a scheduled row that is due
+  std::int32_t generation = 0;
+  Held held = Held::no;  ///< a hold on its key or topic existed in the claim's snapshot
+};
+
+/// What one claim brought: `rows` by (shard, id), `due` by (available_at, id).
+struct Batch {
+  std::vector<Message> rows;
+  std::vector<Message> due;
+  bool more = false;                   ///< a limit cut it short: there is backlog
+  std::optional<WallTime> next_due;    ///< the earliest available_at still ahead, where the claim looked
+  std::vector<std::shared_ptr<const void>> memory;
+};
+
+struct Lease {
+  LaneId lane;
+  Epoch epoch;
+};
+
+enum class AfterSent { mark, erase };
+enum class OnDead { hold_key, let_pass };
+enum class HeaderPreset { plain, cloudevents, debezium };
+
+}  // namespace outbox::relay
