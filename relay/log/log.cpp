@@ -1,0 +1,58 @@
+#include "relay/log/log.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "relay/log/line.hpp"
+
+namespace outbox::log {
+
+struct Logger::State {
+  Level lowest;
+  Format format;
+  Write write;
+  std::vector<std::pair<std::string, std::string>> bound;
+};
+
+std::string_view to_string(Level level) noexcept {
+  switch (level) {
+    case Level::debug:
+      return "debug";
+    case Level::info:
+      return "info";
+    case Level::warn:
+      return "warn";
+    case Level::error:
+      return "error";
+  }
+  return "unknown";
+}
+
+Logger::Logger(Level lowest, Format format, Write write)
+    : state_(std::make_shared<const State>(State{lowest, format, std::move(write), {}})) {}
+
+Logger Logger::with(std::string name, std::string value) const {
+  if (!state_) return {};
+  State more = *state_;
+  more.bound.emplace_back(std::move(name), std::move(value));
+  Logger out;
+  out.state_ = std::make_shared<const State>(std::move(more));
+  return out;
+}
+
+bool Logger::writes(Level level) const noexcept {
+  return state_ && level >= state_->lowest;
+}
+
+void Logger::write(Level level, std::string_view event, Fields fields) const noexcept try {
+  if (!writes(level)) return;
+  std::vector<Field> all;
+  all.reserve(state_->bound.size() + fields.size());
+  for (const auto& [name, value] : state_->bound) all.push_back({name, value});
+  all.insert(all.end(), fields.begin(), fields.end());
+  state_->write(level, state_->format == Format::json ? json_members(event, all) : text_line(event, all));
+} catch (...) {
+  // Losing a line is better than losing the relay; memory pressure shows up elsewhere.
+}
+
+}  // namespace outbox::log

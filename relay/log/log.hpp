@@ -1,0 +1,59 @@
+#pragma once
+// The log, as the relay's shell and the commands see it: one INFO line per change of state, nothing per
+// message.
+//   logger.info("lease_taken", {{"lane", lane}, {"epoch", epoch}});
+// Place: below shell, io and commands; knows none of them and shows no logging library. Lifecycle: main()
+// makes the process's logger by to_stderr(); each pipeline gets its own by with(); a default-made Logger says
+// nothing (simulation, unit tests). Thread: any; lines are whole.
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "relay/log/value.hpp"
+
+namespace outbox::log {
+
+enum class Level { debug, info, warn, error };
+enum class Format { text, json };
+
+[[nodiscard]] std::string_view to_string(Level level) noexcept;
+
+class Logger {
+ public:
+  /// Where lines go: `line` is whole, escaped and without a line end. Must not throw.
+  using Write = std::function<void(Level level, const std::string& line)>;
+
+  Logger() = default;
+  Logger(Level lowest, Format format, Write write);
+
+  /// The same log with one more field on every line, such as ("pipeline", "payments"). Both texts are copied.
+  [[nodiscard]] Logger with(std::string name, std::string value) const;
+
+  using Fields = std::initializer_list<Field>;
+  void debug(std::string_view event, Fields fields = {}) const noexcept {
+    write(Level::debug, event, fields);
+  }
+  void info(std::string_view event, Fields fields = {}) const noexcept { write(Level::info, event, fields); }
+  void warn(std::string_view event, Fields fields = {}) const noexcept { write(Level::warn, event, fields); }
+  void error(std::string_view event, Fields fields = {}) const noexcept {
+    write(Level::error, event, fields);
+  }
+
+  /// Errors: none: a line that cannot be written (no memory) is dropped, the relay goes on.
+  void write(Level level, std::string_view event, Fields fields) const noexcept;
+  [[nodiscard]] bool writes(Level level) const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+/// The process's log: standard error, "2026-11-29T16:05:00.123456Z INFO event name=value" in UTC, level in
+/// colour on a terminal only; or one JSON object a line: {"time":…,"level":"info","event":…,…}.
+[[nodiscard]] Logger to_stderr(Level lowest, Format format);
+
+}  // namespace outbox::log
