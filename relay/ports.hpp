@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "relay/core/gate.hpp"
 #include "relay/core/types.hpp"
 
 namespace outbox::relay {
@@ -71,14 +72,6 @@ struct MarkReply {
   std::vector<MarkException> exceptions;
 };
 
-enum class HoldScope { key, topic };
-struct HoldTarget {
-  HoldScope scope = HoldScope::key;
-  std::string topic;
-  std::string key;  ///< empty where scope is topic
-  friend auto operator<=>(const HoldTarget&, const HoldTarget&) = default;
-};
-
 struct DeadRow {
   RowId id;
   RowAddress address;
@@ -127,7 +120,7 @@ class Source {
   virtual void set_held(std::vector<RowId> rows, DoneStatus done) = 0;
   /// One transaction: every HELD row of the target back to PENDING, and the hold is gone.
   virtual void release(HoldTarget target, DoneStatus done) = 0;
-  /// The topics on hold.
+  /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among them.
   virtual void held_topics(Done<std::vector<std::string>> done) = 0;
 
   /// Takes or renews every lane, or says who has them. The lease runs from before the request was sent.
