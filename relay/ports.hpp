@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "relay/core/claim_plan.hpp"
 #include "relay/core/gate.hpp"
 #include "relay/core/types.hpp"
 
@@ -35,11 +36,6 @@ class Loop {
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
-enum class Look {
-  flat,      ///< one look over the index for all shards, by (shard, id): cheap while there is little
-  by_shard,  ///< a probe of rows_max / shards rows for each shard: fair under backlog
-};
-
 struct ClaimRequest {
   Look look = Look::flat;
   std::vector<Shard> shards;   ///< only rows of these

@@ -7,10 +7,9 @@
 
 namespace outbox::relay {
 
-/// Shape: `rows` by (shard, id) and `due` by (available_at, id) become one sequence by shard; within a shard a due row
-/// stands before the first row that was created after it came due. Where a limit cut the rows short (`more`) and no such
-/// row is among them, the due row is left out: earlier rows of its key may still be behind the limit, and it is claimed
-/// again later.
-[[nodiscard]] std::vector<Message> in_publishing_order(std::vector<Message> rows, std::vector<Message> due, bool more);
+/// Shape: the batch's rows and due rows as one sequence by shard; takes both out of it. Within a shard a due row stands
+/// before the first row that was created after it came due. Where a limit cut its shard short and no such row is among
+/// them, the due row is left out: earlier rows of its key may still be behind the limit, and it is claimed again later.
+[[nodiscard]] std::vector<Message> in_publishing_order(Batch& batch);
 
 }  // namespace outbox::relay

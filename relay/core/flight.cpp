@@ -21,7 +21,7 @@ std::int64_t cost(const Message& m) {
 
 std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> leases, ClaimSerial claim,
                              MonoTime now) {
-  std::vector<Message> ordered = in_publishing_order(std::move(batch.rows), std::move(batch.due), batch.more);
+  std::vector<Message> ordered = in_publishing_order(batch);
   if (ordered.empty()) return {};
   FlightBatch& entry = batches_.emplace_back();
   entry.self = std::prev(batches_.end());
@@ -32,7 +32,12 @@ std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> 
     const LaneId lane = lane_of(m.shard, lanes);
     const std::optional<Lease>& lease = leases[index(lane)];
     OUTBOX_CHECK(lease.has_value(), "a claim brings only rows of lanes that are leased");
-    Row row{.message = m, .lease = *lease, .claim = claim, .order = next_order_++, .batch = &entry};
+    Row row;
+    row.message = m;
+    row.lease = *lease;
+    row.claim = claim;
+    row.order = next_order_++;
+    row.batch = &entry;
     row.bytes = cost(m);
     bytes_ += row.bytes;
     lanes_[index(lane)].rows += 1;

@@ -1,0 +1,160 @@
+#include "relay/core/claim_plan.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace outbox::relay {
+namespace {
+
+constexpr Millis dry_lane_pause{5};
+constexpr Millis dropped_pause{10};     // what a claim brought had to be left: give its hold time to be written
+constexpr std::int64_t except_max = 4000;  // ids a flat look may have to leave out
+constexpr std::int64_t bytes_min = 256 << 10;  // a claim for less would only fetch crumbs
+
+}  // namespace
+
+void ClaimPlan::earlier(MonoTime when) { not_before_ = std::min(not_before_, when); }
+
+std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
+  not_before_ = MonoTime::max();
+  if (now < retry_at_) {
+    earlier(retry_at_);
+    return std::nullopt;
+  }
+  return gait_ == Gait::backlog ? next_of_lanes(now, flight) : next_flat(now, flight);
+}
+
+std::optional<Claim> ClaimPlan::next_flat(MonoTime now, const Flight& flight) {
+  if (!open_.empty() || flight.rows() > except_max) return std::nullopt;
+  if (!hinted_ && now < look_at_) {
+    earlier(look_at_);
+    return std::nullopt;
+  }
+  auto claim = start(Look::flat, std::nullopt, limits_.flat_rows, flight);
+  if (claim) hinted_ = false;
+  return claim;
+}
+
+bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight) {
+  const LanePace& pace = lanes_[static_cast<std::size_t>(lane)];
+  if (pace.claiming) return false;
+  if (now < pace.not_before) {
+    earlier(pace.not_before);
+    return false;
+  }
+  const std::int64_t in_flight = flight.rows_of(LaneId{lane});
+  if (in_flight == 0) return true;
+  const MonoTime stragglers_from = flight.admitted_at(LaneId{lane}) + limits_.straggler_after;
+  if (now < stragglers_from) {
+    earlier(stragglers_from);
+    return false;
+  }
+  return in_flight < limits_.batch_rows;
+}
+
+std::optional<Claim> ClaimPlan::next_of_lanes(MonoTime now, const Flight& flight) {
+  for (std::int16_t turn = 0; turn < limits_.lanes; ++turn) {
+    const auto lane = static_cast<std::int16_t>((first_lane_ + turn) % limits_.lanes);
+    if (!lane_ready(lane, now, flight)) continue;
+    auto claim = start(Look::by_shard, LaneId{lane}, limits_.batch_rows, flight);
+    if (!claim) return std::nullopt;  // the budget is spent: an ack will free some
+    lanes_[static_cast<std::size_t>(lane)].claiming = true;
+    first_lane_ = static_cast<std::int16_t>((lane + 1) % limits_.lanes);
+    return claim;
+  }
+  return std::nullopt;
+}
+
+std::optional<Claim> ClaimPlan::start(Look look, std::optional<LaneId> lane, std::int32_t rows, const Flight& flight) {
+  const std::int64_t rows_left = limits_.in_flight_rows - flight.rows() - reserved_rows_;
+  const std::int64_t bytes_left = limits_.in_flight_bytes - flight.bytes() - reserved_bytes_;
+  if (rows_left < rows || bytes_left < std::min(bytes_min, limits_.batch_bytes)) return std::nullopt;
+  const Claim claim{ClaimSerial{next_serial_++}, look, lane, rows, std::min(limits_.batch_bytes, bytes_left)};
+  open_.insert(claim.serial.value);
+  reserved_rows_ += claim.rows_max;
+  reserved_bytes_ += claim.bytes_max;
+  return claim;
+}
+
+void ClaimPlan::close(const Claim& claim) {
+  OUTBOX_CHECK(open_.erase(claim.serial.value) == 1, "a claim answers once");
+  reserved_rows_ -= claim.rows_max;
+  reserved_bytes_ -= claim.bytes_max;
+  if (claim.lane) lanes_[static_cast<std::size_t>(claim.lane->value)].claiming = false;
+}
+
+void ClaimPlan::claimed(const Claim& claim, const ClaimYield& yield, MonoTime now) {
+  close(claim);
+  retry_.reset();
+  if (yield.rows > 0) last_row_ = now;
+  if (claim.lane)
+    lane_claimed(*claim.lane, yield, now);
+  else
+    flat_claimed(yield, now);
+}
+
+void ClaimPlan::flat_claimed(const ClaimYield& yield, MonoTime now) {
+  if (yield.more) {
+    gait_ = Gait::backlog;
+    for (LanePace& lane : lanes_) lane = LanePace{};
+    if (yield.rows == 0)  // all of it was left: do not spin
+      for (LanePace& lane : lanes_) lane.not_before = now + dropped_pause;
+    return;
+  }
+  if (yield.rows > 0) {
+    gait_ = Gait::quiet;
+    empty_looks_ = 0;
+    look_at_ = now + limits_.look_interval;
+  } else if (now - last_row_ >= limits_.awake_for) {
+    // The first look after falling asleep follows at once: a row may have come before the flag was seen.
+    look_at_ = now + (gait_ == Gait::asleep ? limits_.poll_interval : Millis{1});
+    gait_ = Gait::asleep;
+  } else {
+    empty_looks_ = std::min(empty_looks_ + 1, 3);
+    look_at_ = now + limits_.look_interval * (1 << (empty_looks_ - 1));
+  }
+  if (yield.dropped > 0) look_at_ = std::max(look_at_, now + dropped_pause);
+  if (yield.next_due) look_at_ = std::min(look_at_, now + std::max(*yield.next_due, Millis{1}));
+}
+
+void ClaimPlan::lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now) {
+  LanePace& pace = lanes_[static_cast<std::size_t>(lane.value)];
+  pace.dry = !yield.more;
+  if (!yield.more) pace.not_before = now + dry_lane_pause;
+  if (yield.dropped > 0 && yield.rows == 0) pace.not_before = now + dropped_pause;
+  const auto end = lanes_.begin() + limits_.lanes;
+  if (gait_ != Gait::backlog || !std::all_of(lanes_.begin(), end, [](const LanePace& l) { return l.dry; })) return;
+  gait_ = Gait::quiet;
+  empty_looks_ = 0;
+  last_row_ = now;
+  look_at_ = now + limits_.look_interval;
+}
+
+void ClaimPlan::failed(const Claim& claim, MonoTime now) {
+  close(claim);
+  retry_at_ = now + retry_.next();
+}
+
+void ClaimPlan::hint(MonoTime now) {
+  hinted_ = true;
+  if (gait_ == Gait::asleep) {
+    gait_ = Gait::quiet;
+    last_row_ = now;
+    empty_looks_ = 0;
+  }
+}
+
+void ClaimPlan::reset(MonoTime now) {
+  gait_ = Gait::quiet;
+  for (LanePace& lane : lanes_) lane = LanePace{lane.claiming, false, {}};
+  last_row_ = now;
+  look_at_ = now;
+  retry_at_ = now;
+}
+
+ClaimSerial ClaimPlan::oldest_open() const {
+  return ClaimSerial{open_.empty() ? next_serial_ : *open_.begin()};
+}
+
+}  // namespace outbox::relay
