@@ -1,12 +1,11 @@
 #pragma once
-// A non-blocking connection on the event loop, always in pipeline mode. Work comes in segments: the statements of one
-// segment are one implicit transaction and end with a SYNC, so `set_config(..., true)` in its first statement holds for
-// the others, and a durable commit is done when the segment's reply is.
+// A non-blocking connection on the event loop, always in pipeline mode. Work comes in segments: the
+// statements of one segment are one implicit transaction and end with a SYNC, so `set_config(..., true)` in
+// its first statement holds for the others, and a durable commit is done when the segment's reply is.
 //
-// Lifecycle: constructed → start() → reconnects for ever with jittered backoff → stop(). All calls and all callbacks are
-// on the thread that runs the io_context. Callbacks are never made from inside run().
+// Lifecycle: constructed → start() → reconnects for ever with jittered backoff → stop(). All calls and all
+// callbacks are on the thread that runs the io_context. Callbacks are never made from inside run().
 
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +18,10 @@
 #include "pg/params.hpp"
 #include "pg/rows.hpp"
 #include "pg/session.hpp"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace outbox::pg {
 
@@ -35,33 +38,37 @@ struct Statement {
 
 struct Segment {
   std::vector<Statement> statements;
-  Millis deadline{30'000};  ///< from run(); then the server is asked to cancel, and 2 s later the connection is dropped
+  Millis deadline{
+      30'000};  ///< from run(); then the server is asked to cancel, and 2 s later the connection is dropped
 };
 
 class Connection {
  public:
-  /// Shape: the results of the statements in order. Errors: a statement failed: its class, nothing of the segment took
-  /// effect; the connection was down or broke before the SYNC was sent: reconnect; broke after: in_doubt.
+  /// Shape: the results of the statements in order. Errors: a statement failed: its class, nothing of the
+  /// segment took effect; the connection was down or broke before the SYNC was sent: reconnect; broke after:
+  /// in_doubt.
   using Done = std::function<void(Result<std::vector<Rows>>)>;
 
   struct Options {
     ConnectOptions connect;
     Naming naming = Naming::named;
     BackoffOptions backoff{Millis{100}, Millis{5000}};
-    std::uint64_t seed = 1;                 ///< of the jitter
-    std::vector<std::string> on_connect;    ///< statements run first after each connect (LISTEN …); all quoted already
+    std::uint64_t seed = 1;  ///< of the jitter
+    std::vector<std::string>
+        on_connect;  ///< statements run first after each connect (LISTEN …); all quoted already
   };
   struct Events {
-    std::function<void()> on_up;                                  ///< after each connect, when on_connect ran
-    std::function<void(const Error&)> on_down;                    ///< once per loss or failed attempt
-    std::function<void(std::string_view channel)> on_notify;      ///< a NOTIFY on a channel that was LISTENed to
+    std::function<void()> on_up;                              ///< after each connect, when on_connect ran
+    std::function<void(const Error&)> on_down;                ///< once per loss or failed attempt
+    std::function<void(std::string_view channel)> on_notify;  ///< a NOTIFY on a channel that was LISTENed to
   };
 
   Connection(boost::asio::io_context& loop, Options options, Events events);
   ~Connection();
 
   void start();
-  /// Queues a segment behind those before it. While the connection is down the answer is an error, soon, never a wait.
+  /// Queues a segment behind those before it. While the connection is down the answer is an error, soon,
+  /// never a wait.
   void run(Segment segment, Done done);
   [[nodiscard]] bool up() const;
   /// Segments queued or awaiting their reply.

@@ -1,8 +1,8 @@
 #pragma once
-// The parameters of one statement, in PostgreSQL's binary form where that form is fixed and documented (integers, bool,
-// uuid, timestamptz, bytea, arrays of these) and as text otherwise. Text is never spliced into SQL: this is the only way
-// for a value to reach a statement.
-// Lifecycle: built, handed to Session::exec or Connection::run, which read it before they return. Not thread-safe.
+// The parameters of one statement, in PostgreSQL's binary form where that form is fixed and documented
+// (integers, bool, uuid, timestamptz, bytea, arrays of these) and as text otherwise. Text is never spliced
+// into SQL: this is the only way for a value to reach a statement. Lifecycle: built, handed to Session::exec
+// or Connection::run, which read it before they return. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,13 +31,13 @@ class Params {
   Params& i32(std::int32_t v);
   Params& i64(std::int64_t v);
   Params& boolean(bool v);
-  Params& text(std::string_view v);
-  Params& text(const std::optional<std::string_view>& v);
-  /// A value in text form whose type the server infers or the SQL casts (json, jsonb, numeric, interval, xid8, ...).
+  Params& text(std::optional<std::string_view> v);
+  /// A value in text form whose type the server infers or the SQL casts (json, jsonb, numeric, interval,
+  /// xid8, ...).
   Params& untyped(std::optional<std::string_view> v);
   Params& bytes(std::span<const std::byte> v);
   Params& uuid(const Uuid& v);
-  Params& timestamptz(WallTime v);
+  Params& timestamptz(WallTime v);  ///< WallTime::max() and min() are infinity and -infinity
   /// NULL of unknown type: cast it in the SQL.
   Params& null();
 
@@ -64,9 +64,13 @@ class Params {
   static constexpr std::size_t null_at = static_cast<std::size_t>(-1);
   void begin(Oid type, int format);  // the value's bytes follow in buffer_
   void end();
+  template <class T>
+  Params& binary(Oid type, const T& v);
+  template <class T>
+  Params& array(Oid type, Oid element, std::span<const T> v);
 
-  std::string buffer_;                // all values, one behind the other, each NUL-terminated
-  std::vector<std::size_t> starts_;   // where each begins in buffer_, or null_at
+  std::string buffer_;               // all values, one behind the other, each NUL-terminated
+  std::vector<std::size_t> starts_;  // where each begins in buffer_, or null_at
   std::vector<Oid> types_;
   std::vector<int> lengths_;
   std::vector<int> formats_;

@@ -1,7 +1,8 @@
 #pragma once
-// The rows of one result: a shared, read-only holder of a PGresult. Views taken from it live as long as any copy of the
-// Rows, or what memory() returned, lives. Columns are read by position; binary and text results read the same.
-// A value of another type, a NULL read as a value, or an index out of range breaks an invariant and aborts.
+// The rows of one result: a shared, read-only holder of a PGresult. Views taken from it live as long as any
+// copy of the Rows, or what memory() returned, lives. Columns are read by position; binary and text results
+// read the same. A value of another type, a NULL read as a value, or an index out of range breaks an
+// invariant and aborts.
 
 #include <cstdint>
 #include <memory>
@@ -30,9 +31,9 @@ class Rows {
   [[nodiscard]] std::string_view text(int row, int column) const;  ///< the bytes as they came
   [[nodiscard]] std::optional<std::string_view> text_or_null(int row, int column) const;
   [[nodiscard]] bool boolean(int row, int column) const;
-  [[nodiscard]] std::int64_t integer(int row, int column) const;  ///< int2, int4, int8 or oid
+  [[nodiscard]] std::int64_t integer(int row, int column) const;  ///< int2, int4, int8, oid or xid8
   [[nodiscard]] Uuid uuid(int row, int column) const;
-  [[nodiscard]] WallTime timestamptz(int row, int column) const;
+  [[nodiscard]] WallTime timestamptz(int row, int column) const;  ///< infinities: WallTime::max() and min()
   [[nodiscard]] Tid tid(int row, int column) const;
 
   /// Keeps the memory behind every view of this result alive.

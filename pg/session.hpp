@@ -1,12 +1,15 @@
 #pragma once
-// A blocking connection: for operators' commands, the consumer library and tests. The relay uses Connection instead.
-// Lifecycle: connect() → exec() … → destroyed. One thread at a time. A broken session stays broken: connect anew.
+// A blocking connection: for operators' commands, the consumer library and tests. The relay uses Connection
+// instead. Lifecycle: connect() → exec() … → destroyed. One thread at a time. A broken session stays broken:
+// connect anew.
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -20,15 +23,17 @@ namespace outbox::pg {
 enum class Format { text, binary };
 
 struct ConnectOptions {
-  std::string uri;               ///< libpq URI or keyword=value string; what it sets wins over the defaults below
+  std::string uri;  ///< libpq URI or keyword=value string; what it sets wins over the defaults below
   std::string application_name = "outbox";
   Millis connect_timeout{5000};
-  Millis tcp_user_timeout{10'000};  ///< with keepalives (idle 5 s, interval 2 s, count 3), so that a dead peer is noticed
+  Millis tcp_user_timeout{
+      10'000};  ///< with keepalives (idle 5 s, interval 2 s, count 3), so that a dead peer is noticed
 };
 
 /// The libpq keyword/value pairs for `options`: uri expanded, defaults filled in where the uri is silent.
 /// Errors: the uri does not parse: fatal, with libpq's reason and never the password.
-[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> connection_keywords(const ConnectOptions& options);
+[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> connection_keywords(
+    const ConnectOptions& options);
 
 class Session {
  public:
@@ -40,15 +45,18 @@ class Session {
   ~Session();
 
   /// One statement with parameters. `prepare` keeps a named plan on the server under the statement's text.
-  [[nodiscard]] Result<Rows> exec(std::string_view sql, const Params& params = {}, Format results = Format::text);
-  [[nodiscard]] Result<Rows> exec_prepared(std::string_view sql, const Params& params, Format results = Format::binary);
+  [[nodiscard]] Result<Rows> exec(std::string_view sql, const Params& params = {},
+                                  Format results = Format::text);
+  [[nodiscard]] Result<Rows> exec_prepared(std::string_view sql, const Params& params,
+                                           Format results = Format::binary);
   /// Several statements separated by ';' and no parameters (migrations). One implicit transaction.
   [[nodiscard]] Status exec_script(std::string_view sql);
 
-  /// BEGIN, body, COMMIT. An Error from body rolls back and is returned. A COMMIT whose reply was lost: in_doubt.
+  /// BEGIN, body, COMMIT. An Error from body rolls back and is returned. A COMMIT whose reply was lost:
+  /// in_doubt.
   [[nodiscard]] Status transaction(const std::function<Status(Session&)>& body);
 
-  [[nodiscard]] bool broken() const;        ///< the server or the network closed it
+  [[nodiscard]] bool broken() const;  ///< the server or the network closed it
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] int server_version() const;  ///< 150018 and the like
   [[nodiscard]] pg_conn* native() const;

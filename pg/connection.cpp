@@ -1,0 +1,1 @@
+#include "pg/connection.hpp"

@@ -1,0 +1,196 @@
+#include "pg/session.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "pg/libpq.hpp"
+#include "pg/sqlstate.hpp"
+
+namespace outbox::pg {
+namespace {
+
+constexpr std::size_t prepared_max = 256;  // plans kept per session; a text beyond is executed unprepared
+
+enum class Wait { ready, late };
+
+Wait wait_for(int socket, short events, MonoTime deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<Millis>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return Wait::late;
+    pollfd p{socket, events, 0};
+    const int n = ::poll(&p, 1, static_cast<int>(left.count()));
+    if (n > 0 || (n < 0 && errno != EINTR)) return Wait::ready;
+  }
+}
+
+// PQconnectdb would do, but it can't be told to put the SQLSTATE into its message.
+Status finish_connecting(PGconn* connection, Millis limit) {
+  const MonoTime deadline = std::chrono::steady_clock::now() + limit;
+  PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+  while (next != PGRES_POLLING_OK) {
+    if (next == PGRES_POLLING_FAILED) return failure(connect_error(connection));
+    const short events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    if (wait_for(PQsocket(connection), events, deadline) == Wait::late) {
+      return failure(Disposition::retry,
+                     "no answer from PostgreSQL within " + std::to_string(limit.count()) + " ms", {},
+                     "see connect_timeout");
+    }
+    next = PQconnectPoll(connection);
+  }
+  established(connection);
+  return {};
+}
+
+bool succeeded(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+}
+
+bool ends_transaction(std::string_view sql) {
+  sql.remove_prefix(std::min(sql.find_first_not_of(" \t\r\n"), sql.size()));
+  constexpr std::string_view words[] = {"commit", "end", "prepare transaction"};
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
+    return sql.size() >= word.size() &&
+           std::equal(word.begin(), word.end(), sql.begin(), [](char a, char b) { return a == (b | 0x20); });
+  });
+}
+
+std::string at_line(std::string_view sql, const PGresult* failed) {
+  const char* position = PQresultErrorField(failed, PG_DIAG_STATEMENT_POSITION);
+  if (!position) return {};
+  const auto characters = static_cast<std::size_t>(std::atol(position));
+  const auto before = sql.substr(0, std::min(characters, sql.size()));
+  return " at line " + std::to_string(1 + std::count(before.begin(), before.end(), '\n'));
+}
+
+}  // namespace
+
+struct Session::State {
+  ConnectionHandle connection;
+  CancelHandle cancel;
+  std::map<std::string, std::string, std::less<>> prepared;  // text → name
+  std::size_t names = 0;
+
+  [[nodiscard]] PGconn* raw() const { return connection.get(); }
+  [[nodiscard]] bool open_transaction() const {
+    const auto status = PQtransactionStatus(raw());
+    return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+  }
+
+  // What a lost reply means: inside a transaction that was not yet committed nothing can have taken effect.
+  Error lost(bool was_open, std::string_view sql, const PGresult* result) const {
+    Error error = result ? error_of(result) : Error{};
+    if (error.code.empty())
+      error.message = "the connection to PostgreSQL was lost: " + one_line(PQerrorMessage(raw()));
+    const bool certain = was_open && !ends_transaction(sql);
+    error.disposition = certain ? Disposition::reconnect : Disposition::in_doubt;
+    return error;
+  }
+
+  Result<Rows> answer(ResultHandle result, bool was_open, std::string_view sql) const {
+    if (succeeded(result.get())) return Rows{result.release()};
+    if (!result || PQstatus(raw()) == CONNECTION_BAD) return failure(lost(was_open, sql, result.get()));
+    return failure(error_of(result.get()));
+  }
+
+  Result<std::string> name_of(std::string_view sql, const Params& params) {
+    if (const auto found = prepared.find(sql); found != prepared.end()) return found->second;
+    const std::string name = "outbox_" + std::to_string(++names);
+    const std::string text(sql);
+    const bool was_open = open_transaction();
+    auto done =
+        answer(ResultHandle{PQprepare(raw(), name.c_str(), text.c_str(), params.count(), params.types())},
+               was_open, sql);
+    if (!done) {
+      // A plan that could not be made had no effect, whatever became of the connection.
+      if (done.error().disposition == Disposition::in_doubt)
+        done.error().disposition = Disposition::reconnect;
+      return failure(std::move(done.error()));
+    }
+    prepared.emplace(text, name);
+    return name;
+  }
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::connect(const ConnectOptions& options) {
+  auto attempt = begin_connection(options);
+  if (!attempt) return failure(std::move(attempt.error()));
+  PGconn* connection = attempt->connection.get();
+  if (const Status done = finish_connecting(connection, attempt->limit); !done) return failure(done.error());
+  auto state = std::make_unique<State>();
+  state->connection = std::move(attempt->connection);
+  state->cancel.reset(PQgetCancel(connection));
+  Session session{std::move(state)};
+  if (!has_iso_dates(connection)) {
+    if (auto set = session.exec(set_iso_dates); !set) return failure(std::move(set.error()));
+  }
+  return session;
+}
+
+Result<Rows> Session::exec(std::string_view sql, const Params& params, Format results) {
+  const bool was_open = state_->open_transaction();
+  const std::string text(sql);
+  ResultHandle result{PQexecParams(state_->raw(), text.c_str(), params.count(), params.types(),
+                                   params.values(), params.lengths(), params.formats(),
+                                   results == Format::binary ? 1 : 0)};
+  return state_->answer(std::move(result), was_open, sql);
+}
+
+Result<Rows> Session::exec_prepared(std::string_view sql, const Params& params, Format results) {
+  for (int attempt = 1;; ++attempt) {
+    if (state_->prepared.size() >= prepared_max && !state_->prepared.contains(sql))
+      return exec(sql, params, results);
+    const auto name = state_->name_of(sql, params);
+    if (!name) return failure(name.error());
+    const bool was_open = state_->open_transaction();
+    ResultHandle result{PQexecPrepared(state_->raw(), name->c_str(), params.count(), params.values(),
+                                       params.lengths(), params.formats(),
+                                       results == Format::binary ? 1 : 0)};
+    const bool gone = plan_is_gone(result.get());
+    if (gone) state_->prepared.erase(state_->prepared.find(sql));
+    if (gone && !was_open && attempt == 1) continue;
+    auto rows = state_->answer(std::move(result), was_open, sql);
+    if (!rows && gone)
+      rows.error().disposition = Disposition::retry;  // the whole transaction, with a new plan
+    return rows;
+  }
+}
+
+Status Session::exec_script(std::string_view sql) {
+  const bool was_open = state_->open_transaction();
+  const std::string text(sql);
+  ResultHandle result{PQexec(state_->raw(), text.c_str())};
+  const std::string line = succeeded(result.get()) ? "" : at_line(sql, result.get());
+  auto rows = state_->answer(std::move(result), was_open, "commit");
+  if (rows) return {};
+  rows.error().message += line;
+  return failure(std::move(rows.error()));
+}
+
+bool Session::broken() const {
+  return PQstatus(state_->raw()) != CONNECTION_OK;
+}
+bool Session::in_transaction() const {
+  return state_->open_transaction();
+}
+int Session::server_version() const {
+  return PQserverVersion(state_->raw());
+}
+pg_conn* Session::native() const {
+  return state_->raw();
+}
+
+void Session::cancel() noexcept {
+  char reason[256];
+  if (state_->cancel) PQcancel(state_->cancel.get(), reason, sizeof reason);
+}
+
+}  // namespace outbox::pg
