@@ -1,0 +1,84 @@
+#include "relay/core/kafka_properties.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace outbox::relay {
+namespace {
+
+constexpr std::string_view acks_reason =
+    "a row may be marked only after every in-sync replica has its message";
+constexpr std::string_view timeout_reason =
+    "a message that expires inside an idempotent sequence ends the producer, and the row would be sent again";
+constexpr std::string_view retries_reason =
+    "giving up after some retries would let a later message of the key pass an earlier one";
+constexpr std::string_view servers_reason = "write it as bootstrap.servers";
+constexpr std::string_view callback_reason = "callbacks belong to the relay";
+
+constexpr std::array guarded{
+    GuardedProperty{"acks", "all|-1", acks_reason},
+    GuardedProperty{"request.required.acks", "all|-1", acks_reason},
+    GuardedProperty{"enable.idempotence", "true",
+                    "without it a retry can duplicate a message or pass an earlier one of its key"},
+    GuardedProperty{"message.timeout.ms", "0", timeout_reason},
+    GuardedProperty{"delivery.timeout.ms", "0", timeout_reason},
+    GuardedProperty{"retries", "2147483647", retries_reason},
+    GuardedProperty{"message.send.max.retries", "2147483647", retries_reason},
+    GuardedProperty{
+        "partitioner", "",
+        "the relay computes the partition itself, as the Java client does, over a pinned partition count"},
+    GuardedProperty{"queuing.strategy", "fifo", "any other order would turn messages of a key round"},
+    GuardedProperty{"delivery.report.only.error", "false", "a row is marked by its delivery report"},
+    GuardedProperty{"produce.offset.report", "true", "partition and offset are recorded with the row"},
+    GuardedProperty{"transactional.id", "",
+                    "it belongs to the delivery mode and is made from pipeline and lane"},
+    GuardedProperty{"enabled_events", "", callback_reason},
+    GuardedProperty{"metadata.broker.list", "", servers_reason},
+    GuardedProperty{"test.mock.num.brokers", "0", "messages would end in a mock cluster inside the relay"},
+    GuardedProperty{"plugin.library.paths", "", "it would load foreign code into the relay"},
+    GuardedProperty{"ssl.engine.location", "", "it would load foreign code into the relay"},
+};
+
+constexpr std::array<std::string_view, 10> secrets{
+    "sasl.password",
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.key.pem",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.client.secret",
+    "ssl_key",
+    "sasl.kerberos.kinit.cmd",
+    "ssl.truststore.password",
+    "sasl.oauthbearer.assertion.private.key.pem",
+};
+
+bool among(std::string_view value, std::string_view choices) {
+  while (!choices.empty()) {
+    const auto bar = choices.find('|');
+    if (choices.substr(0, bar) == value) return true;
+    choices.remove_prefix(bar == std::string_view::npos ? choices.size() : bar + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const GuardedProperty> guarded_properties() {
+  return guarded;
+}
+
+std::optional<std::string_view> refused_because(std::string_view property, std::string_view value) {
+  for (const GuardedProperty& entry : guarded) {
+    if (entry.name != property) continue;
+    if (among(value, entry.allowed)) return std::nullopt;
+    return entry.reason;
+  }
+  if (property.ends_with("_cb")) return callback_reason;
+  return std::nullopt;
+}
+
+bool secret_property(std::string_view property) {
+  return std::ranges::find(secrets, property) != secrets.end();
+}
+
+}  // namespace outbox::relay
