@@ -143,14 +143,6 @@ struct Outgoing {
 
 enum class Accepted { queued, queue_full };
 
-/// What a failed delivery means; the table is relay/core/kafka_errors.hpp.
-enum class Refusal {
-  unsent,       ///< purged or the producer ended: it may or may not be in Kafka; send it again
-  message,      ///< this message, or one of its batch, will never be taken (too large, invalid)
-  topic,        ///< the topic is missing, forbidden or misconfigured: others can go on
-  producer,     ///< the producer is finished: restart() it
-};
-
 struct Delivery {
   Token token = 0;
   Partition partition;
@@ -159,7 +151,6 @@ struct Delivery {
   std::string reason;              ///< why refused
 };
 
-enum class TopicState { present, missing, forbidden };
 struct TopicFacts {
   TopicState state = TopicState::present;
   std::int32_t partitions = 0;

@@ -14,6 +14,10 @@ constexpr std::string_view retries_reason =
     "giving up after some retries would let a later message of the key pass an earlier one";
 constexpr std::string_view servers_reason = "write it as bootstrap.servers";
 constexpr std::string_view callback_reason = "callbacks belong to the relay";
+constexpr std::string_view in_flight_reason = "an idempotent producer keeps its order with five at most";
+constexpr std::string_view queue_reason =
+    "the relay bounds what is in flight, by its own limits on rows and bytes";
+constexpr std::string_view code_reason = "it would load foreign code into the relay";
 
 constexpr std::array guarded{
     GuardedProperty{"acks", "all|-1", acks_reason},
@@ -27,29 +31,40 @@ constexpr std::array guarded{
     GuardedProperty{
         "partitioner", "",
         "the relay computes the partition itself, as the Java client does, over a pinned partition count"},
+    GuardedProperty{"max.in.flight", "1|2|3|4|5", in_flight_reason},
+    GuardedProperty{"max.in.flight.requests.per.connection", "1|2|3|4|5", in_flight_reason},
+    GuardedProperty{"enable.gapless.guarantee", "false",
+                    "one message that Kafka refuses would end the producer, and every purge too"},
+    GuardedProperty{"api.version.request", "true",
+                    "idempotence and headers need brokers that say what they know"},
+    GuardedProperty{"queue.buffering.max.messages", "", queue_reason},
+    GuardedProperty{"queue.buffering.max.kbytes", "", queue_reason},
+    GuardedProperty{"message.max.bytes", "",
+                    "the relay judges each message by its own topic's max.message.bytes"},
     GuardedProperty{"queuing.strategy", "fifo", "any other order would turn messages of a key round"},
     GuardedProperty{"delivery.report.only.error", "false", "a row is marked by its delivery report"},
     GuardedProperty{"produce.offset.report", "true", "partition and offset are recorded with the row"},
     GuardedProperty{"transactional.id", "",
                     "it belongs to the delivery mode and is made from pipeline and lane"},
     GuardedProperty{"enabled_events", "", callback_reason},
+    GuardedProperty{"log.queue", "true", "librdkafka's log goes into the relay's"},
+    GuardedProperty{"statistics.interval.ms", "0",
+                    "the relay has figures of its own, and nobody reads these"},
+    GuardedProperty{"internal.termination.signal", "0", "signals belong to the relay"},
     GuardedProperty{"metadata.broker.list", "", servers_reason},
     GuardedProperty{"test.mock.num.brokers", "0", "messages would end in a mock cluster inside the relay"},
-    GuardedProperty{"plugin.library.paths", "", "it would load foreign code into the relay"},
-    GuardedProperty{"ssl.engine.location", "", "it would load foreign code into the relay"},
+    GuardedProperty{"plugin.library.paths", "", code_reason},
+    GuardedProperty{"ssl.engine.location", "", code_reason},
+    GuardedProperty{"ssl.providers", "", code_reason},
+    GuardedProperty{
+        "sasl.kerberos.kinit.cmd", "",
+        "it would run a shell command; renew tickets outside, with sasl.kerberos.min.time.before.relogin 0"},
 };
 
-constexpr std::array<std::string_view, 10> secrets{
-    "sasl.password",
-    "ssl.key.password",
-    "ssl.keystore.password",
-    "ssl.key.pem",
-    "sasl.oauthbearer.config",
-    "sasl.oauthbearer.client.secret",
-    "ssl_key",
-    "sasl.kerberos.kinit.cmd",
-    "ssl.truststore.password",
-    "sasl.oauthbearer.assertion.private.key.pem",
+constexpr std::array<std::string_view, 9> secrets{
+    "sasl.password", "ssl.key.password",        "ssl.keystore.password",
+    "ssl.key.pem",   "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret",
+    "ssl_key",       "ssl.truststore.password", "sasl.oauthbearer.assertion.private.key.pem",
 };
 
 bool among(std::string_view value, std::string_view choices) {

@@ -73,6 +73,16 @@ struct Lease {
   Epoch epoch;
 };
 
+/// What a failed delivery means; the table is relay/core/kafka_errors.hpp.
+enum class Refusal {
+  unsent,       ///< purged or the producer ended: it may or may not be in Kafka; send it again
+  message,      ///< this message, or one of its batch, will never be taken (too large, invalid)
+  topic,        ///< the topic is missing, forbidden or misconfigured: others can go on
+  producer,     ///< the producer is finished: restart() it
+};
+
+enum class TopicState { present, missing, forbidden };
+
 enum class AfterSent { mark, erase };
 enum class OnDead { hold_key, let_pass };
 enum class HeaderPreset { plain, cloudevents, debezium };
