@@ -58,6 +58,16 @@ bool ends_transaction(std::string_view sql) {
   });
 }
 
+// A plan belongs to a text and the types it was prepared with: with other types the same bytes would be
+// misread.
+std::string plan_key(std::string_view sql, const Params& params) {
+  std::string key(sql);
+  key.push_back('\0');
+  key.append(reinterpret_cast<const char*>(params.types()),
+             static_cast<std::size_t>(params.count()) * sizeof(Oid));
+  return key;
+}
+
 std::string at_line(std::string_view sql, const PGresult* failed) {
   const char* position = PQresultErrorField(failed, PG_DIAG_STATEMENT_POSITION);
   if (!position) return {};
@@ -71,7 +81,7 @@ std::string at_line(std::string_view sql, const PGresult* failed) {
 struct Session::State {
   ConnectionHandle connection;
   CancelHandle cancel;
-  std::map<std::string, std::string, std::less<>> prepared;  // text → name
+  std::map<std::string, std::string> prepared;  // plan_key() → name
   std::size_t names = 0;
 
   [[nodiscard]] PGconn* raw() const { return connection.get(); }
@@ -96,21 +106,20 @@ struct Session::State {
     return failure(error_of(result.get()));
   }
 
-  Result<std::string> name_of(std::string_view sql, const Params& params) {
-    if (const auto found = prepared.find(sql); found != prepared.end()) return found->second;
+  Result<std::string> name_of(const std::string& key, const Params& params) {
+    if (const auto found = prepared.find(key); found != prepared.end()) return found->second;
     const std::string name = "outbox_" + std::to_string(++names);
-    const std::string text(sql);
     const bool was_open = open_transaction();
     auto done =
-        answer(ResultHandle{PQprepare(raw(), name.c_str(), text.c_str(), params.count(), params.types())},
-               was_open, sql);
+        answer(ResultHandle{PQprepare(raw(), name.c_str(), key.c_str(), params.count(), params.types())},
+               was_open, key);
     if (!done) {
       // A plan that could not be made had no effect, whatever became of the connection.
       if (done.error().disposition == Disposition::in_doubt)
         done.error().disposition = Disposition::reconnect;
       return failure(std::move(done.error()));
     }
-    prepared.emplace(text, name);
+    prepared.emplace(key, name);
     return name;
   }
 };
@@ -145,17 +154,18 @@ Result<Rows> Session::exec(std::string_view sql, const Params& params, Format re
 }
 
 Result<Rows> Session::exec_prepared(std::string_view sql, const Params& params, Format results) {
+  const std::string key = plan_key(sql, params);
   for (int attempt = 1;; ++attempt) {
-    if (state_->prepared.size() >= prepared_max && !state_->prepared.contains(sql))
+    if (state_->prepared.size() >= prepared_max && !state_->prepared.contains(key))
       return exec(sql, params, results);
-    const auto name = state_->name_of(sql, params);
+    const auto name = state_->name_of(key, params);
     if (!name) return failure(name.error());
     const bool was_open = state_->open_transaction();
     ResultHandle result{PQexecPrepared(state_->raw(), name->c_str(), params.count(), params.values(),
                                        params.lengths(), params.formats(),
                                        results == Format::binary ? 1 : 0)};
     const bool gone = plan_is_gone(result.get());
-    if (gone) state_->prepared.erase(state_->prepared.find(sql));
+    if (gone) state_->prepared.erase(key);
     if (gone && !was_open && attempt == 1) continue;
     auto rows = state_->answer(std::move(result), was_open, sql);
     if (!rows && gone)
