@@ -1,7 +1,11 @@
-# outbox_embed_sql(TARGET FOLDER): generates one header and one source from the *.sql files of sql/FOLDER. Each file
-# becomes a constant, so that SQL stands in SQL files and a missing file fails the build, not the daemon.
+# outbox_embed_sql(TARGET FOLDER [file...]): generates one header and one source, sql/FOLDER.hpp and .cpp, from the *.sql
+# files of sql/FOLDER, or from the files named. Each file becomes a constant, so that SQL stands in SQL files and a missing
+# file fails the build, not the daemon.
 function(outbox_embed_sql target folder)
-  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/${folder}/*.sql)
+  set(files ${ARGN})
+  if(NOT files)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/${folder}/*.sql)
+  endif()
   set(out ${PROJECT_BINARY_DIR}/generated/sql)
   add_custom_command(
     OUTPUT ${out}/${folder}.hpp ${out}/${folder}.cpp

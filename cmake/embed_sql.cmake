@@ -1,5 +1,5 @@
 # Run by outbox_embed_sql(): writes OUT/FOLDER.hpp and OUT/FOLDER.cpp from FILES.
-#   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text}; extern const std::span<const File> all; }
+#   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text, sha256}; extern const std::span<const File> all; }
 # A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_".
 set(declarations "")
 set(definitions "")
@@ -14,6 +14,7 @@ foreach(file IN LISTS FILES)
   endif()
   file(READ ${file} text)
   string(LENGTH "${text}" length)
+  file(SHA256 ${file} sha256)
   if(length GREATER 15000) # a string literal may be split, and compilers bound one piece
     set(pieces "")
     set(at 0)
@@ -27,7 +28,7 @@ foreach(file IN LISTS FILES)
   endif()
   string(APPEND declarations "extern const std::string_view ${symbol};\n")
   string(APPEND definitions "const std::string_view ${symbol} = ${pieces};\n")
-  string(APPEND entries "    {\"${stem}\", ${symbol}},\n")
+  string(APPEND entries "    {\"${stem}\", ${symbol}, \"${sha256}\"},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE ${OUT}/${FOLDER}.hpp.new "// Generated from sql/${FOLDER} at build time.
@@ -39,6 +40,7 @@ ${declarations}
 struct File {
   std::string_view name;  ///< the file's name without .sql
   std::string_view text;
+  std::string_view sha256;  ///< of the file's bytes, lower-case hex
 };
 /// Every file, ordered by name.
 std::span<const File> all();

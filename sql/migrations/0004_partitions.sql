@@ -7,12 +7,28 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN octet_length(table_name) + octet_length(suffix) < 63 THEN table_name || '_' || suffix
             ELSE left(table_name, 4) || '_' || left(md5(table_name), 16) || '_' || suffix END;
 
+-- Gives a partition what is granted on its parent, for statements that address a partition itself.
+CREATE FUNCTION {{schema}}.outbox_share_grants(parent regclass, part regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $outbox$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN SELECT a.privilege_type AS privilege, a.grantee::regrole AS role
+               FROM pg_class c, aclexplode(c.relacl) a
+               WHERE c.oid = parent AND a.grantee NOT IN (c.relowner, 0) LOOP
+    EXECUTE format('GRANT %s ON %s TO %s', given.privilege, part, given.role);
+  END LOOP;
+END
+$outbox$;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_share_grants(regclass, regclass) FROM PUBLIC;
+
 -- Makes one partition of `parent` for one day, unless it exists, and moves what the DEFAULT partition holds of that day.
 -- Made apart and then attached: CREATE TABLE … PARTITION OF would lock out every insert of the parent.
 -- Locks: SHARE UPDATE EXCLUSIVE on the parent (which also keeps out a second caller), ACCESS EXCLUSIVE on its DEFAULT
 -- partition, never longer than lock_timeout in the waiting.
 CREATE FUNCTION {{schema}}.outbox_make_partition(parent regclass, fallback regclass, day date, storage text) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 AS $outbox$
 DECLARE
   low CONSTANT timestamptz := day::timestamp AT TIME ZONE 'UTC';
@@ -43,6 +59,7 @@ BEGIN
   EXECUTE format('WITH moved AS (DELETE FROM %1$s WHERE %2$s >= %4$L AND %2$s < %5$L RETURNING %3$s) '
                  'INSERT INTO %6$s (%3$s) SELECT %3$s FROM moved', fallback, by_column, columns, low, high, part);
   EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)', parent, part, low, high);
+  PERFORM {{schema}}.outbox_share_grants(parent, part::regclass);
   RETURN true;
 END
 $outbox$;

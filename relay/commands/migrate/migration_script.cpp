@@ -1,0 +1,95 @@
+#include "relay/commands/migrate/migration_script.hpp"
+
+#include <charconv>
+
+#include "base/check.hpp"
+#include "sql/migrations.hpp"
+#include "sql/queries.hpp"
+#include "sql/roles.hpp"
+
+namespace outbox::relay {
+namespace {
+
+constexpr std::string_view body_quote = "$outbox$";  // around function bodies in sql/
+
+// E'' reads the same whatever standard_conforming_strings says.
+std::string quote_literal(std::string_view text) {
+  std::string out = "E'";
+  for (const char c : text) out.append(c == '\'' || c == '\\' ? 2 : 1, c);
+  return out += '\'';
+}
+
+// bytea as text is hex or escapes, at the session's choice; the others have one text form.
+std::string_view octets(BodyType type) {
+  return type == BodyType::bytea ? "octet_length(body)" : "octet_length(body::text)";
+}
+
+Migration parse_file(const sql::migrations::File& file) {
+  Migration out{0, file.name.substr(file.name.find('_') + 1), file.sha256, file.text};
+  std::from_chars(file.name.data(), file.name.data() + file.name.size(), out.version);
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Migration>& migrations() {
+  static const std::vector<Migration> all = [] {
+    std::vector<Migration> out;
+    for (const auto& file : sql::migrations::all()) {
+      out.push_back(parse_file(file));
+      OUTBOX_CHECK(out.back().version == static_cast<int>(out.size()),
+                   "migrations are numbered without a gap");
+    }
+    return out;
+  }();
+  return all;
+}
+
+Result<MigrationScript> MigrationScript::of(const MigrateOptions& options) {
+  const auto& [schema, table] = options.table;
+  if ((schema + "." + table).find(body_quote) != std::string::npos) {
+    return failure(Disposition::fatal,
+                   "a table's or schema's name must not contain " + std::string(body_quote));
+  }
+  return MigrationScript(Names{{"schema", options.table.quoted_schema()},
+                               {"schema_literal", quote_literal(schema)},
+                               {"table", options.table.quoted()},
+                               {"table_literal", quote_literal(options.table.quoted())},
+                               {"source", quote_literal(schema + "." + table)},
+                               {"body_type", std::string(to_string(options.body_type))},
+                               {"body_octets", std::string(octets(options.body_type))},
+                               {"days_ahead", std::to_string(options.days_ahead)}});
+}
+
+std::string MigrationScript::fill(std::string_view text, const Names& more) const {
+  Names used;
+  for (const Names* names : {&names_, &more}) {
+    for (const auto& name : *names) {
+      if (text.find("{{" + name.first + "}}") != std::string_view::npos) used.insert(name);
+    }
+  }
+  return pg::fill_template(text, used);
+}
+
+std::string MigrationScript::begin() const {
+  return fill(sql::queries::migrate_begin);
+}
+std::string MigrationScript::applied() const {
+  return fill(sql::queries::migrate_applied);
+}
+std::string MigrationScript::step(const Migration& migration) const {
+  return fill(migration.text);
+}
+std::string MigrationScript::record(const Migration& migration) const {
+  return fill(sql::queries::migrate_record, {{"version", std::to_string(migration.version)},
+                                             {"name", quote_literal(migration.name)},
+                                             {"checksum", quote_literal(migration.checksum)}});
+}
+std::string MigrationScript::partitions() const {
+  return fill(sql::queries::migrate_partitions);
+}
+std::string MigrationScript::grants() const {
+  return fill(sql::roles::grants);
+}
+
+}  // namespace outbox::relay

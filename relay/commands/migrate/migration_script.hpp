@@ -1,0 +1,43 @@
+#pragma once
+// The texts that migrate() runs and render() prints: templates of sql/, filled in for one table.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relay/commands/migrate/migrate.hpp"
+
+namespace outbox::relay {
+
+struct Migration {
+  int version = 0;
+  std::string_view name;      ///< "outbox" of 0001_outbox.sql
+  std::string_view checksum;  ///< of the file as it is in sql/migrations, before it is filled in
+  std::string_view text;
+};
+/// Every migration, by version: 1, 2, 3 …
+[[nodiscard]] const std::vector<Migration>& migrations();
+
+/// Fills templates of sql/ for one table.
+class MigrationScript {
+ public:
+  /// Errors: a name holds the marker that quotes function bodies: fatal.
+  [[nodiscard]] static Result<MigrationScript> of(const MigrateOptions& options);
+
+  [[nodiscard]] std::string begin() const;
+  [[nodiscard]] std::string applied() const;
+  [[nodiscard]] std::string step(const Migration& migration) const;
+  [[nodiscard]] std::string record(const Migration& migration) const;
+  [[nodiscard]] std::string partitions() const;
+  [[nodiscard]] std::string grants() const;
+
+ private:
+  using Names = std::map<std::string, std::string>;
+  explicit MigrationScript(Names names) : names_(std::move(names)) {}
+  [[nodiscard]] std::string fill(std::string_view text, const Names& more = {}) const;
+
+  Names names_;
+};
+
+}  // namespace outbox::relay

@@ -1,0 +1,27 @@
+-- First in every transaction of `outboxd migrate`: one migrator at a time per schema, and a place to record versions.
+-- Filled in: schema, schema_literal. Parameters: none. Index: none.
+-- Locks: an advisory lock of the transaction; whoever comes second waits at most 30 s, then gets 55P03.
+SET LOCAL search_path = pg_catalog;
+SET LOCAL lock_timeout = '30s';
+SELECT pg_advisory_xact_lock(hashtextextended('outboxd migrate', hashtext({{schema_literal}})));
+DO $outbox$
+BEGIN
+  IF current_setting('server_version_num')::int < 150000 THEN
+    RAISE EXCEPTION 'PostgreSQL 15 or later is needed, this is %', current_setting('server_version')
+      USING ERRCODE = 'feature_not_supported';
+  END IF;
+  IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = {{schema_literal}}) THEN
+    CREATE SCHEMA {{schema}};
+  END IF;
+  IF NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                 WHERE n.nspname = {{schema_literal}} AND c.relname = 'outbox_migration') THEN
+    CREATE TABLE {{schema}}.outbox_migration (
+      version    int         PRIMARY KEY,
+      name       text        NOT NULL,
+      checksum   text        NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now(),
+      CONSTRAINT outbox_migration_version_positive CHECK (version > 0)
+    );
+  END IF;
+END
+$outbox$;
