@@ -116,7 +116,8 @@ std::optional<BodyType> parse_body_type(std::string_view text) noexcept {
 Result<MigrateReport> migrate(pg::Session& session, const MigrateOptions& options) {
   const auto script = MigrationScript::of(options);
   if (!script) return failure(script.error());
-  MigrateReport report{.version_before = -1};
+  MigrateReport report;
+  report.version_before = -1;
   Result<bool> applied = true;
   while (*applied) {
     applied = apply_next(session, *script, options, report);
