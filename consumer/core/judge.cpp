@@ -1,0 +1,52 @@
+#include "consumer/core/judge.hpp"
+
+#include <algorithm>
+
+#include "consumer/core/envelope.hpp"
+
+namespace outbox {
+
+Candidate read_candidate(const Record& record) {
+  Candidate out;
+  out.record = &record;
+  out.payload = payload_sha256(record.body);
+  auto envelope = read_envelope(record);
+  if (auto* wrong = std::get_if<Malformed>(&envelope))
+    out.malformed = std::move(wrong->reason);
+  else
+    out.message.emplace(record, std::get<Message::Identity>(envelope));
+  return out;
+}
+
+std::vector<const Candidate*> to_insert(std::span<const Candidate> batch) {
+  std::vector<const Candidate*> out;
+  std::unordered_set<Uuid> seen;
+  for (const auto& candidate : batch)
+    if (candidate.message && seen.insert(candidate.message->msg_id()).second) out.push_back(&candidate);
+  std::ranges::sort(out, {}, [](const Candidate* c) { return c->message->msg_id(); });
+  return out;
+}
+
+std::optional<std::vector<Judgement>> judge(std::span<const Candidate> batch, const Findings& findings) {
+  auto known = findings.known;
+  std::vector<Judgement> out;
+  for (const auto& candidate : batch) {
+    if (!candidate.message) {
+      out.push_back({Verdict::malformed, std::nullopt});
+      continue;
+    }
+    const Uuid& id = candidate.message->msg_id();
+    if (const auto first = known.find(id); first != known.end()) {
+      out.push_back(
+          {first->second == candidate.payload ? Verdict::duplicate : Verdict::conflict, first->second});
+    } else if (findings.inserted.contains(id)) {
+      known.emplace(id, candidate.payload);
+      out.push_back({Verdict::fresh, std::nullopt});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+}  // namespace outbox

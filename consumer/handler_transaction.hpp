@@ -1,0 +1,46 @@
+#pragma once
+// outbox::Transaction on a pg::Session, and the judgement of what a handler left behind. Lives for one
+// database transaction, which several messages of a batch may share.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer/statements.hpp"
+#include "outbox/handler.hpp"
+#include "pg/session.hpp"
+
+namespace outbox {
+
+class HandlerTransaction final : public Transaction {
+ public:
+  HandlerTransaction(pg::Session& session, const Statements& statements, std::string& body_type)
+      : session_(session), statements_(statements), body_type_(body_type) {}
+
+  [[nodiscard]] Rows exec_params(std::string_view sql, std::vector<Param> params) override;
+  Uuid publish(std::string_view topic, std::optional<std::string_view> key,
+               std::optional<std::string_view> body, const HeaderList& headers) override;
+  [[nodiscard]] pg_conn* native() override { return session_.native(); }
+
+  enum class State {
+    usable,  ///< open, nothing failed or the failure was rolled back to a savepoint
+    failed,  ///< open, but a statement failed: it can only be rolled back
+    ended,   ///< a handler committed or rolled it back itself
+    lost,    ///< the connection is gone, or was left busy or in pipeline mode: of no more use
+  };
+  [[nodiscard]] State state() const;
+  /// The first thing that PostgreSQL said was wrong, whatever the handler made of it.
+  [[nodiscard]] const std::optional<Error>& first_error() const { return first_error_; }
+  /// Between two handlers: what the one before it caught and undid is forgotten.
+  void forget_error() { first_error_.reset(); }
+
+ private:
+  pg::Rows checked(Result<pg::Rows> rows);
+
+  pg::Session& session_;
+  const Statements& statements_;
+  std::string& body_type_;  ///< of the outbox table; looked up once a session, empty until then
+  std::optional<Error> first_error_;
+};
+
+}  // namespace outbox

@@ -1,0 +1,102 @@
+#pragma once
+// A service's Kafka loop: fetches, deduplicates, runs the handler, commits in the database, and only then
+// lets the offset move. Whatever dies and whenever, a message that was sent takes effect once.
+//
+//   outbox::Consumer consumer({.name = "ledger", .postgres = "postgresql:///bank",
+//                              .kafka = {{"bootstrap.servers", "127.0.0.1:9092"}}, .topics = {"transfers"}});
+//   consumer.run([](outbox::Transaction& tx, const outbox::Message& m) { tx.exec("…", m.body()); });
+//
+// Thread: run() polls Kafka on the caller's thread; the handler runs on a thread of the library, one call at
+// a time. stop() and counters() may be called from any thread.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "outbox/inbox.hpp"
+
+namespace outbox {
+
+enum class StartAt {
+  beginning,  ///< of what Kafka still has
+  end,        ///< only what is sent from now on
+};
+
+struct ConsumerOptions {
+  std::string name{};             ///< see InboxOptions; also the group.id, where `kafka` has none
+  std::string postgres{};         ///< see InboxOptions
+  std::string schema = "public";  ///< see InboxOptions
+  /// librdkafka's properties. Set by the library unless given: session.timeout.ms=6000,
+  /// partition.assignment.strategy= cooperative-sticky, queued.max.messages.kbytes=16384, client.id. Refused,
+  /// since the promise rests on them: enable.auto.commit, enable.auto.offset.store, auto.offset.reset,
+  /// isolation.level other than the library's, plugins.
+  std::map<std::string, std::string> kafka{};
+  std::vector<std::string> topics{};
+  /// Where a new group starts. A partition that is added to a topic of a known group is always read from its
+  /// beginning.
+  StartAt start_at = StartAt::beginning;
+
+  int batch_rows_max = 500;  ///< records in one transaction; 1..10,000
+  std::int64_t batch_bytes_max =
+      4 << 20;  ///< of keys and bodies in one transaction; one record may exceed it
+  std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue
+  int attempts_max = 10;                     ///< see InboxOptions
+  std::chrono::milliseconds backoff_initial{
+      100};  ///< before a failed message or a lost database is tried again …
+  std::chrono::milliseconds backoff_max{10'000};  ///< … doubled up to this
+  std::chrono::milliseconds commit_interval{
+      100};  ///< between commits of offsets to Kafka; replays, never loss, depend on it
+  std::chrono::milliseconds drain_timeout{
+      10'000};  ///< how long a rebalance or stop() waits for the batch at work
+
+  /// One line per change of state, never a payload. Default: standard error. Called from any of the library's
+  /// threads.
+  std::function<void(std::string_view)> log{};
+};
+
+/// Since run() began. A message counts once for each time it was settled.
+struct Counters {
+  std::uint64_t fresh = 0;      ///< applied
+  std::uint64_t duplicate = 0;  ///< refused: its effect was there already
+  std::uint64_t conflict = 0;   ///< same id, other payload: in dead_msgs
+  std::uint64_t dead = 0;       ///< in dead_msgs, for whatever reason, conflicts among them
+  std::uint64_t retried = 0;    ///< failed or waiting: offered again
+  std::uint64_t batches = 0;    ///< worked on
+};
+
+/// The loop can't go on: wrong configuration, offsets that Kafka no longer has, no access. The text says what
+/// to do.
+class ConsumerError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Consumer {
+ public:
+  /// Errors: ConsumerError names the option that is wrong. Connects to nothing yet.
+  explicit Consumer(ConsumerOptions options);
+  ~Consumer();
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  /// Returns after stop(), when the batch at work is finished and its offsets are committed. A database or
+  /// Kafka that goes away is waited for. Errors: ConsumerError. May be called again.
+  void run(const Handler& handler);
+
+  /// Makes run() return; at once, if called before it. Any thread, and safe in a signal handler.
+  void stop() noexcept;
+
+  [[nodiscard]] Counters counters() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace outbox

@@ -1,0 +1,144 @@
+#pragma once
+// The database transaction in which a handler works. The library opened it (READ COMMITTED) and wrote the
+// message's dedup row into it; the library commits it when the handler returns, and rolls it back when the
+// handler throws. So the handler's writes and "this message is done" are one fact.
+//
+// A handler must not COMMIT or ROLLBACK; savepoints are its own affair, as long as it rolls back to one after
+// an error: a transaction that is broken when the handler returns counts as a failure of the handler,
+// whatever it caught. Lifecycle: lives for one call of the handler. Thread: the handler's.
+
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "outbox/message.hpp"
+#include "outbox/uuid.hpp"
+
+struct pg_conn;
+
+namespace outbox {
+
+/// PostgreSQL refused a statement, or the connection broke. Let it pass through the handler: the library
+/// knows which states are to be tried again.
+class SqlError : public std::runtime_error {
+ public:
+  SqlError(std::string sqlstate, const std::string& message)
+      : std::runtime_error(message), sqlstate_(std::move(sqlstate)) {}
+  /// Five characters, or empty where the connection broke before PostgreSQL could say one.
+  [[nodiscard]] const std::string& sqlstate() const { return sqlstate_; }
+
+ private:
+  std::string sqlstate_;
+};
+
+/// One parameter of a statement. Values travel as text whose type the server infers ($1 in `balance + $1` is
+/// a number), std::span<const std::byte> as bytea; none is ever spliced into the SQL.
+class Param {
+ public:
+  Param(std::nullopt_t) {}
+  Param(std::nullptr_t) {}
+  Param(bool value) : text_(value ? "t" : "f") {}
+  template <class T>
+    requires(std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>)
+  Param(T value) : text_(std::to_string(value)) {}
+  Param(double value);
+  Param(const char* value) : Param(std::string_view(value)) {}
+  Param(const std::string& value) : Param(std::string_view(value)) {}
+  /// Errors: a NUL inside: std::invalid_argument, since PostgreSQL's text can't hold one (pass bytes).
+  Param(std::string_view value);
+  Param(std::span<const std::byte> value);
+  Param(const Uuid& value) : text_(to_string(value)) {}
+  Param(std::chrono::sys_time<std::chrono::microseconds> value);
+  template <class T>
+  Param(const std::optional<T>& value) : Param(value ? Param(*value) : Param(std::nullopt)) {}
+
+  [[nodiscard]] const std::optional<std::string>& value() const { return text_; }
+  [[nodiscard]] bool is_bytes() const { return bytes_; }
+
+ private:
+  std::optional<std::string> text_;
+  bool bytes_ = false;
+};
+
+/// The rows a statement gave, as text. Views live as long as a copy of the Rows. An index out of range or a
+/// value that does not read as the type asked for throws std::out_of_range or std::invalid_argument.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(std::shared_ptr<const void> result, int size, std::int64_t affected);
+
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  /// Rows inserted, updated, deleted or selected.
+  [[nodiscard]] std::int64_t affected() const { return affected_; }
+  /// nullopt: NULL.
+  [[nodiscard]] std::optional<std::string_view> text(int row, int column) const;
+  /// The value as a number, a bool ("t"/"f") or a string. NULL: std::invalid_argument.
+  template <class T>
+  [[nodiscard]] T get(int row, int column) const;
+
+ private:
+  std::shared_ptr<const void> result_;
+  int size_ = 0;
+  std::int64_t affected_ = 0;
+};
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+class Transaction {
+ public:
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  virtual ~Transaction() = default;
+
+  /// One statement. Errors: SqlError.
+  template <class... Values>
+  Rows exec(std::string_view sql, const Values&... values) {
+    return exec_params(sql, {Param(values)...});
+  }
+  [[nodiscard]] virtual Rows exec_params(std::string_view sql, std::vector<Param> params) = 0;
+
+  /// A message of the service's own: inserted into its outbox table in this transaction, so that it is sent
+  /// if and only if the handler's writes are committed. Answers its msg_id. `body` must fit the table's body
+  /// type (json by default); nullopt is a tombstone. Errors: SqlError, such as a body that is no json.
+  virtual Uuid publish(std::string_view topic, std::optional<std::string_view> key,
+                       std::optional<std::string_view> body, const HeaderList& headers = {}) = 0;
+
+  /// libpq's handle, for what exec can't do (COPY, pipeline mode, another library). Leave it idle, in the
+  /// transaction.
+  [[nodiscard]] virtual pg_conn* native() = 0;
+
+ protected:
+  Transaction() = default;
+};
+
+template <class T>
+T Rows::get(int row, int column) const {
+  const auto value = text(row, column);
+  if (!value) throw std::invalid_argument("outbox::Rows: the value is NULL");
+  if constexpr (std::same_as<T, bool>) {
+    return *value == "t";
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    T number{};
+    const auto end = value->data() + value->size();
+    if (const auto [at, error] = std::from_chars(value->data(), end, number);
+        error != std::errc{} || at != end)
+      throw std::invalid_argument("outbox::Rows: not such a number: " + std::string(*value));
+    return number;
+  } else {
+    return T(*value);
+  }
+}
+
+}  // namespace outbox
