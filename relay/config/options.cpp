@@ -1,0 +1,248 @@
+#include "relay/config/options.hpp"
+
+#include <array>
+#include <type_traits>
+
+namespace outbox::config {
+namespace {
+
+// The way through nested structs: at<&Pipeline::source, &Source::mode>(pipeline) is pipeline.source.mode.
+template <auto First, auto... Rest>
+auto& at(auto& target) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return target.*First;
+  } else {
+    return at<Rest...>(target.*First);
+  }
+}
+
+template <class Target, auto... Path>
+void store(Target& target, const Value& value) {
+  auto& member = at<Path...>(target);
+  using Member = std::remove_cvref_t<decltype(member)>;
+  if constexpr (std::is_same_v<Member, std::string>) {
+    member = std::get<std::string>(value);
+  } else if constexpr (std::is_same_v<Member, Millis>) {
+    member = Millis{std::get<std::int64_t>(value)};
+  } else {
+    member = static_cast<Member>(std::get<std::int64_t>(value));
+  }
+}
+
+template <class Target, auto... Path>
+Value load(const Target& target) {
+  const auto& member = at<Path...>(target);
+  using Member = std::remove_cvref_t<decltype(member)>;
+  if constexpr (std::is_same_v<Member, std::string>) {
+    return member;
+  } else if constexpr (std::is_same_v<Member, Millis>) {
+    return std::int64_t{member.count()};
+  } else {
+    return static_cast<std::int64_t>(member);
+  }
+}
+
+template <auto... Path>
+constexpr Option<Config> process(OptionFacts facts) {
+  return {facts, store<Config, Path...>, load<Config, Path...>};
+}
+template <auto... Path>
+constexpr Option<Pipeline> pipeline(OptionFacts facts) {
+  return {facts, store<Pipeline, Path...>, load<Pipeline, Path...>};
+}
+
+constexpr std::array process_table{
+    process<&Config::instance>({.path = "instance",
+                                .highest = "128",
+                                .doc = "This process's name in the lease table and in `outboxd status`. It "
+                                       "must differ from every other "
+                                       "instance's, also from this one's before a restart.",
+                                .fallback_said = "host:pid-random"}),
+    process<&Config::log, &Log::level>({.path = "log.level",
+                                        .kind = Kind::choice,
+                                        .fallback = "info",
+                                        .choices = "debug|info|warn|error",
+                                        .doc = "The lowest level that is written."}),
+    process<&Config::log, &Log::format>({.path = "log.format",
+                                         .kind = Kind::choice,
+                                         .fallback = "text",
+                                         .choices = "text|json",
+                                         .doc = "`text`: one line an event, `event key=value`. `json`: one "
+                                                "object a line. Both on standard error."}),
+    process<&Config::shutdown, &Shutdown::timeout>(
+        {.path = "shutdown.timeout",
+         .kind = Kind::duration,
+         .fallback = "10s",
+         .lowest = "100ms",
+         .highest = "5m",
+         .doc = "How long a stopping process waits for Kafka's acknowledgements and their marks. What is "
+                "unacknowledged "
+                "then is sent again by the next owner."}),
+};
+
+constexpr std::array pipeline_table{
+    pipeline<&Pipeline::name>(
+        {.path = "name",
+         .lowest = "1",
+         .highest = "63",
+         .required = true,
+         .example = "payments",
+         .doc = "Letters, digits, '.', '_' and '-'; unique in the file. Every message carries it as "
+                "its header `outbox-source`."}),
+    pipeline<&Pipeline::postgres, &Postgres::uri>(
+        {.path = "postgres.uri",
+         .lowest = "1",
+         .highest = "4096",
+         .required = true,
+         .secret = Secret::uri,
+         .example = "postgresql://outbox_relay@127.0.0.1:5432/payments",
+         .doc = "Where the outbox table is, as a libpq URI or keyword=value text. Keep a password out of the "
+                "file by "
+                "`${NAME}`, `file:/path`, or libpq's own passfile."}),
+    pipeline<&Pipeline::postgres, &Postgres::connections>(
+        {.path = "postgres.connections",
+         .kind = Kind::count,
+         .fallback = "3",
+         .lowest = "2",
+         .highest = "8",
+         .doc = "Working connections (one more listens in `notify` mode). Two or three do what eight do; one "
+                "would let a "
+                "claim wait behind a mark."}),
+    pipeline<&Pipeline::postgres, &Postgres::statement_deadline>(
+        {.path = "postgres.statement_deadline",
+         .kind = Kind::duration,
+         .fallback = "30s",
+         .lowest = "1s",
+         .highest = "10m",
+         .doc = "A statement without an answer for this long is cancelled and its connection made anew."}),
+    pipeline<&Pipeline::postgres, &Postgres::prepared>(
+        {.path = "postgres.prepared",
+         .kind = Kind::choice,
+         .fallback = "named",
+         .choices = "named|unnamed",
+         .doc = "`unnamed` behind a pooler in transaction mode, which loses named prepared statements."}),
+    pipeline<&Pipeline::source, &Source::mode>({.path = "source.mode",
+                                                .kind = Kind::choice,
+                                                .fallback = "notify",
+                                                .choices = "poll|notify",
+                                                .doc = "`notify`: an insert wakes the relay while it sleeps, "
+                                                       "and the poll stays as the truth behind that hint. "
+                                                       "`poll`: only the poll."}),
+    pipeline<&Pipeline::source, &Source::table>(
+        {.path = "source.table",
+         .fallback = "public.outbox_msg",
+         .lowest = "1",
+         .highest = "255",
+         .doc = "The outbox table. Written as in SQL: `schema.table`, parts with capitals or dots in double "
+                "quotes."}),
+    pipeline<&Pipeline::source, &Source::poll_interval>(
+        {.path = "source.poll_interval",
+         .kind = Kind::duration,
+         .fallback = "250ms",
+         .lowest = "10ms",
+         .highest = "60s",
+         .doc = "How often a quiet table is looked at. In `notify` mode the longest delay where a "
+                "notification was lost."}),
+    pipeline<&Pipeline::source, &Source::lanes>({.path = "source.lanes",
+                                                 .kind = Kind::count,
+                                                 .fallback = "8",
+                                                 .lowest = "1",
+                                                 .highest = "64",
+                                                 .doc =
+                                                     "Into how many lanes the table's 64 shards are dealt. "
+                                                     "Lanes overlap claim, publish and mark under "
+                                                     "backlog. The same in every instance of a pipeline."}),
+    pipeline<&Pipeline::source, &Source::batch_rows>({.path = "source.batch_rows",
+                                                      .kind = Kind::count,
+                                                      .fallback = "5000",
+                                                      .lowest = "1",
+                                                      .highest = "50000",
+                                                      .doc = "The most rows of one claim."}),
+    pipeline<&Pipeline::source, &Source::batch_bytes>(
+        {.path = "source.batch_bytes",
+         .kind = Kind::size,
+         .fallback = "8MiB",
+         .lowest = "64KiB",
+         .highest = "256MiB",
+         .doc = "The most bytes of bodies of one claim; a single row is always taken, whatever its size."}),
+    pipeline<&Pipeline::source, &Source::after_sent>(
+        {.path = "source.after_sent",
+         .kind = Kind::choice,
+         .fallback = "mark",
+         .choices = "mark|delete",
+         .doc = "`mark`: an acknowledged row stays as SENT with its partition and offset, until its day is "
+                "dropped. `delete`: "
+                "it goes at once, which is faster and gives up replay, reconciliation, and protection "
+                "against a broker "
+                "that loses what it acknowledged."}),
+    pipeline<&Pipeline::source, &Source::on_dead>(
+        {.path = "source.on_dead",
+         .kind = Kind::choice,
+         .fallback = "hold_key",
+         .choices = "hold_key|continue",
+         .doc = "What later messages of a key do after one of them died. `hold_key`: they wait, in order, "
+                "until an operator "
+                "retries or discards it. `continue`: they pass."}),
+    pipeline<&Pipeline::delivery>(
+        {.path = "delivery",
+         .kind = Kind::choice,
+         .fallback = "at_least_once",
+         .choices = "at_least_once|exactly_once",
+         .doc = "`at_least_once`: a crash can repeat a message, and the consumer's dedup refuses the repeat. "
+                "`exactly_once` is not available in this version and refused."}),
+    pipeline<&Pipeline::publish, &Publish::headers>(
+        {.path = "publish.headers",
+         .kind = Kind::choice,
+         .fallback = "plain",
+         .choices = "plain|cloudevents|debezium",
+         .doc = "Which headers a message carries beside its own: `outbox-*`; CloudEvents in Kafka's binary "
+                "mode; or the "
+                "`id` header of Debezium's event router."}),
+    pipeline<&Pipeline::publish, &Publish::in_flight_bytes>(
+        {.path = "publish.in_flight_bytes",
+         .kind = Kind::size,
+         .fallback = "64MiB",
+         .lowest = "1MiB",
+         .highest = "16GiB",
+         .doc = "The most bytes of bodies held in memory between claim and mark, over all lanes. A process "
+                "needs the sum "
+                "over its pipelines."}),
+    pipeline<&Pipeline::publish, &Publish::in_flight_rows>(
+        {.path = "publish.in_flight_rows",
+         .kind = Kind::count,
+         .fallback = "40000",
+         .lowest = "1",
+         .highest = "1000000",
+         .doc = "The most rows held in memory between claim and mark, over all lanes."}),
+    pipeline<&Pipeline::lease, &Lease::ttl>({.path = "lease.ttl",
+                                             .kind = Kind::duration,
+                                             .fallback = "5s",
+                                             .lowest = "1s",
+                                             .highest = "60s",
+                                             .doc = "How long lanes stay with an owner that has gone silent. "
+                                                    "After a crash, a standby takes over this much "
+                                                    "later at the most."}),
+};
+
+}  // namespace
+
+std::string bounds_said(const OptionFacts& facts) {
+  if (facts.kind == Kind::choice) {
+    std::string out;
+    for (const auto word : split_choices(facts.choices)) out.append(out.empty() ? "" : ", ").append(word);
+    return out;
+  }
+  if (facts.highest.empty()) return "";
+  const std::string unit = facts.kind == Kind::text ? " characters" : "";
+  if (facts.lowest.empty()) return "at most " + std::string(facts.highest) + unit;
+  return std::string(facts.lowest) + " to " + std::string(facts.highest) + unit;
+}
+
+std::span<const Option<Config>> process_options() {
+  return process_table;
+}
+std::span<const Option<Pipeline>> pipeline_options() {
+  return pipeline_table;
+}
+
+}  // namespace outbox::config

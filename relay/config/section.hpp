@@ -1,0 +1,69 @@
+#pragma once
+// Reads a YAML mapping against one level of the option table. Internal to load(): it collects faults and
+// never stops.
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relay/config/load.hpp"
+#include "relay/config/options.hpp"
+#include "relay/config/yaml_tree.hpp"
+
+namespace outbox::config {
+
+/// A level of the table, with its types left out: what is known of each option, and where a value goes.
+struct Level {
+  std::vector<const OptionFacts*> options;
+  std::function<void(std::size_t option, const Value& value)> store;
+  std::string_view other_key;  ///< one more key of this level, read by somebody else
+  std::string where;           ///< "" or "pipelines[payments]", put before a path in faults
+};
+
+template <class Target>
+Level level_of(std::span<const Option<Target>> options, Target& target, std::string_view other_key,
+               std::string where) {
+  Level level{{}, {}, other_key, std::move(where)};
+  for (const auto& option : options) level.options.push_back(&option.facts);
+  level.store = [options, &target](std::size_t i, const Value& value) { options[i].store(target, value); };
+  return level;
+}
+
+class SectionReader {
+ public:
+  SectionReader(const Surroundings& surroundings, Faults& faults)
+      : surroundings_(surroundings), faults_(faults) {}
+
+  /// Stores the defaults, then what `map` says; names what is required and missing. The origins of what was
+  /// set.
+  Origins read(const Level& level, const YamlNode& map);
+
+  /// A scalar after expansion; nullopt: it was none, and that fault is noted. `secret`: may name a file.
+  std::optional<Expanded> scalar(const YamlNode& node, const std::string& path, MayNameFile secret,
+                                 const std::string& wanted);
+
+  void fault(Place place, std::string path, std::string message) {
+    faults_.push_back({place, std::move(path), std::move(message)});
+  }
+
+ private:
+  void read_map(const Level& level, const YamlNode& map, const std::string& prefix);
+  void read_option(const Level& level, std::size_t option, const YamlNode& node, Place place);
+  void unknown_key(const Level& level, const YamlEntry& entry, const std::string& prefix);
+
+  const Surroundings& surroundings_;
+  Faults& faults_;
+  Origins origins_;
+  std::set<std::string, std::less<>> seen_;  // options that were written, rightly or wrongly
+};
+
+/// "pipelines[payments]" and "source.mode" joined.
+[[nodiscard]] std::string joined(const std::string& where, std::string_view path);
+
+/// A value in backquotes for a fault: cut, on one line; `raw`, so that what a variable held is never shown.
+[[nodiscard]] std::string shown(std::string_view raw);
+
+}  // namespace outbox::config
