@@ -1,0 +1,202 @@
+#include "relay/io/postgres_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/io/source_claim.hpp"
+#include "relay/io/source_link.hpp"
+#include "relay/io/source_mark.hpp"
+
+namespace outbox::relay {
+namespace {
+
+using Results = Result<std::vector<pg::Rows>>;
+
+std::string_view scope_text(HoldScope scope) {
+  return scope == HoldScope::key ? "key" : "topic";
+}
+
+auto status_only(DoneStatus done) {
+  return [done = std::move(done)](Results results) {
+    if (!results) return done(failure(std::move(results.error())));
+    done({});
+  };
+}
+
+LeaseReply read_lease(const pg::Rows& rows, const std::string& owner) {
+  LeaseReply reply;
+  for (int row = 0; row < rows.size(); ++row) {
+    if (rows.text(row, 2) == owner) {
+      reply.held.push_back(
+          {LaneId{static_cast<std::int16_t>(rows.integer(row, 0))}, Epoch{rows.integer(row, 1)}});
+    } else {
+      reply.other_owner = rows.text(row, 2);
+      reply.other_remaining = std::max(reply.other_remaining, Millis{rows.integer(row, 3)});
+    }
+  }
+  return reply;
+}
+
+}  // namespace
+
+struct PostgresSource::State {
+  State(boost::asio::io_context& loop, PostgresSourceOptions options)
+      : link(std::make_shared<SourceLink>(loop, std::move(options))) {}
+
+  // Calls made while the table is not known to be fit are answered with the reason.
+  template <class D>
+  bool refused(const D& done) {
+    if (link->sql() != nullptr) return false;
+    link->post([done, why = link->why_not()] { done(failure(why)); });
+    return true;
+  }
+
+  std::shared_ptr<SourceLink> link;
+  std::shared_ptr<ClaimBudget> budget = std::make_shared<ClaimBudget>();
+};
+
+PostgresSource::PostgresSource(boost::asio::io_context& loop, PostgresSourceOptions options)
+    : state_(std::make_shared<State>(loop, std::move(options))) {}
+
+PostgresSource::~PostgresSource() {
+  stop();
+}
+
+void PostgresSource::start(Events events) {
+  state_->link->start(std::move(events));
+}
+void PostgresSource::stop() {
+  state_->link->stop();
+}
+
+void PostgresSource::claim(ClaimRequest request, Done<Batch> done) {
+  if (state_->refused(done)) return;
+  start_claim(state_->link, state_->budget, std::move(request), std::move(done));
+}
+
+void PostgresSource::mark(std::vector<SentRow> rows, AfterSent after, Done<MarkReply> done) {
+  if (state_->refused(done)) return;
+  start_mark(state_->link, std::move(rows), after, std::move(done));
+}
+
+void PostgresSource::bury(DeadRow row, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.i64(row.id.value).text(row.reason).text(state_->link->source());
+  params.i16(row.lease.lane.value).i64(row.lease.epoch.value);
+  if (row.hold) {
+    params.text(scope_text(row.hold->scope)).text(row.hold->topic).text(row.hold->key);
+  } else {
+    params.null().text("").text("");
+  }
+  state_->link->run(Work::mark, {{state_->link->sql()->bury, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::hold(HoldTarget target, std::string reason, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source())
+      .text(scope_text(target.scope))
+      .text(target.topic)
+      .text(target.key)
+      .text(reason);
+  state_->link->run(Work::mark, {{state_->link->sql()->hold, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::set_held(std::vector<RowId> rows, DoneStatus done) {
+  if (state_->refused(done)) return;
+  std::vector<std::int64_t> ids;
+  for (const RowId id : rows) ids.push_back(id.value);
+  pg::Params params;
+  params.i64s(ids).text(state_->link->source());
+  const SourceSql& sql = *state_->link->sql();
+  state_->link->run(Work::mark, {{sql.hold_lock, params}, {sql.set_held, params}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::release(HoldTarget target, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source()).text(scope_text(target.scope)).text(target.topic).text(target.key);
+  state_->link->run(Work::mark, {{state_->link->sql()->release, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::held_topics(Done<std::vector<std::string>> done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source());
+  state_->link->run(Work::control, {{state_->link->sql()->held_topics, std::move(params)}},
+                    [done = std::move(done)](Results results) {
+                      if (!results) return done(failure(std::move(results.error())));
+                      std::vector<std::string> topics;
+                      const pg::Rows& rows = results->front();
+                      for (int row = 0; row < rows.size(); ++row) topics.emplace_back(rows.text(row, 0));
+                      done(std::move(topics));
+                    });
+}
+
+void PostgresSource::lease(LeaseRequest request, Done<LeaseReply> done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source()).text(request.owner).i32(request.lanes).i64(request.ttl.count());
+  params.untyped(std::to_string(request.sent_per_s));
+  state_->link->run(
+      Work::control, {{state_->link->sql()->lease, std::move(params)}},
+      [done = std::move(done), owner = request.owner](Results results) {
+        if (!results) return done(failure(std::move(results.error())));
+        done(read_lease(results->front(), owner));
+      },
+      request.ttl);
+}
+
+void PostgresSource::give_back(std::string owner, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source()).text(owner);
+  state_->link->run(Work::control, {{state_->link->sql()->give_back, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::pin(std::string topic, std::int32_t current, Done<std::int32_t> done) {
+  if (state_->refused(done)) return;
+  const SourceSql& sql = *state_->link->sql();
+  pg::Params pin;
+  pin.text(state_->link->source()).text(topic).i32(current);
+  pg::Params pinned;
+  pinned.text(state_->link->source()).text(topic);
+  state_->link->run(Work::control, {{sql.pin, std::move(pin)}, {sql.pinned, std::move(pinned)}},
+                    [done = std::move(done), current](Results results) {
+                      if (!results) return done(failure(std::move(results.error())));
+                      const pg::Rows& rows = results->back();
+                      done(rows.empty() ? current : static_cast<std::int32_t>(rows.integer(0, 0)));
+                    });
+}
+
+void PostgresSource::repin(std::string topic, std::int32_t partitions, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.text(state_->link->source()).text(topic).i32(partitions);
+  state_->link->run(Work::control, {{state_->link->sql()->repin, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::declare_asleep(Millis for_how_long, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.i64(for_how_long.count()).text(state_->link->options().table.quoted_schema() + ".outbox_asleep");
+  state_->link->run(Work::control, {{state_->link->sql()->asleep, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::ensure_partitions(int days, DoneStatus done) {
+  if (state_->refused(done)) return;
+  pg::Params params;
+  params.i32(days);
+  state_->link->run(Work::mark, {{state_->link->sql()->ensure_partitions, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+}  // namespace outbox::relay

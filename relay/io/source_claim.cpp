@@ -1,0 +1,103 @@
+#include "relay/io/source_claim.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/io/claim_rows.hpp"
+
+namespace outbox::relay {
+namespace {
+
+std::int64_t bits_of(const std::vector<Shard>& shards) {
+  std::uint64_t bits = 0;
+  for (const Shard shard : shards) bits |= std::uint64_t{1} << static_cast<unsigned>(shard.value);
+  return static_cast<std::int64_t>(bits);
+}
+
+class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
+ public:
+  ClaimCall(std::shared_ptr<SourceLink> link, std::shared_ptr<ClaimBudget> budget, ClaimRequest request,
+            Done<Batch> done)
+      : link_(std::move(link)),
+        budget_(std::move(budget)),
+        request_(std::move(request)),
+        done_(std::move(done)) {
+    std::ranges::sort(request_.shards);
+    for (const RowId id : request_.except) except_.push_back(id.value);
+  }
+
+  void look() {
+    shares_ = budget_->shares(request_);
+    const SourceSql& sql = *link_->sql();
+    const bool flat = request_.look == Look::flat;
+    link_->run(Work::claim,
+               {{flat ? sql.claim_flat : sql.claim_by_shard, flat ? flat_params() : by_shard_params()},
+                {sql.claim_due, due_params()},
+                {sql.claim_end, end_params()}},
+               [self = shared_from_this()](auto results) { self->answered(std::move(results)); });
+  }
+
+ private:
+  void add_except(pg::Params& params) const {
+    if (except_.empty()) {
+      params.null();
+    } else {
+      params.i64s(except_);
+    }
+    params.text(link_->source());
+  }
+  [[nodiscard]] pg::Params flat_params() const {
+    pg::Params params;
+    params.i64(bits_of(request_.shards)).i32(shares_.rows).i64(shares_.bytes).i64(shares_.large_bytes);
+    add_except(params);
+    return params;
+  }
+  [[nodiscard]] pg::Params by_shard_params() const {
+    pg::Params params;
+    params.i16s(shares_.shards).i32(shares_.rows).i64(shares_.bytes);
+    params.i16(shares_.large_shard).i64(shares_.large_bytes);
+    add_except(params);
+    return params;
+  }
+  [[nodiscard]] pg::Params due_params() const {
+    pg::Params params;
+    params.i64(bits_of(request_.shards))
+        .i32(shares_.due_rows)
+        .i64(shares_.due_bytes)
+        .i64(shares_.due_large_bytes);
+    add_except(params);
+    return params;
+  }
+  [[nodiscard]] pg::Params end_params() const {
+    pg::Params params;
+    params.boolean(link_->options().barrier == Barrier::on);
+    return params;
+  }
+
+  void answered(Result<std::vector<pg::Rows>> results) {
+    if (!results) return done_(failure(std::move(results.error())));
+    Claimed claimed = read_claim({(*results)[0], (*results)[1], (*results)[2]}, request_, shares_);
+    budget_->learn(request_, shares_, claimed.seen);
+    const bool nothing = claimed.batch.rows.empty() && claimed.batch.due.empty();
+    if (nothing && claimed.batch.more && looks_left_-- > 0) return look();
+    done_(std::move(claimed.batch));
+  }
+
+  std::shared_ptr<SourceLink> link_;
+  std::shared_ptr<ClaimBudget> budget_;
+  ClaimRequest request_;
+  Done<Batch> done_;
+  std::vector<std::int64_t> except_;
+  ClaimShares shares_;
+  int looks_left_ = shard_count + 1;  // in rotation, a look at each shard alone at worst
+};
+
+}  // namespace
+
+void start_claim(const std::shared_ptr<SourceLink>& link, const std::shared_ptr<ClaimBudget>& budget,
+                 ClaimRequest request, Done<Batch> done) {
+  if (request.shards.empty()) return link->post([done = std::move(done)] { done(Batch{}); });
+  std::make_shared<ClaimCall>(link, budget, std::move(request), std::move(done))->look();
+}
+
+}  // namespace outbox::relay

@@ -1,0 +1,63 @@
+#include "relay/io/source_sql.hpp"
+
+#include <map>
+#include <string_view>
+
+#include "sql/queries.hpp"
+
+namespace outbox::relay {
+namespace {
+
+namespace queries = sql::queries;
+
+Sql fill(std::string_view text, const std::map<std::string, std::string>& names = {}) {
+  return std::make_shared<const std::string>(pg::fill_template(text, names));
+}
+
+// jsonb's own binary form starts with a version byte; the other types go out as they are stored.
+std::string body_column(BodyType body) {
+  return body == BodyType::jsonb ? "m.body::text" : "m.body";
+}
+
+}  // namespace
+
+SourceSql::SourceSql(const pg::TableName& table, BodyType body) {
+  const std::pair<const std::string, std::string> in_schema{"schema", table.quoted_schema()};
+  const std::pair<const std::string, std::string> in_table{"table", table.quoted()};
+  const std::pair<const std::string, std::string> as_body{"body", body_column(body)};
+
+  settings = fill(queries::source_settings);
+  claim_by_shard = fill(queries::source_claim_by_shard, {in_schema, in_table, as_body});
+  claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body});
+  claim_due = fill(queries::source_claim_due, {in_schema, in_table, as_body});
+  claim_end = fill(queries::source_claim_end, {in_table});
+  mark_look = fill(queries::source_mark_look, {in_table});
+  mark_leases = fill(queries::source_mark_leases, {in_schema});
+  mark_cancelled = fill(queries::source_mark_cancelled, {in_table});
+  partition_names = fill(queries::source_partition_names);
+  bury = fill(queries::source_bury, {in_schema, in_table});
+  hold = fill(queries::source_hold, {in_schema});
+  hold_lock = fill(queries::source_hold_lock, {in_schema, in_table});
+  set_held = fill(queries::source_set_held, {in_schema, in_table});
+  release = fill(queries::source_release, {in_schema});
+  held_topics = fill(queries::source_held_topics, {in_schema});
+  lease = fill(queries::source_lease, {in_schema});
+  give_back = fill(queries::source_give_back, {in_schema});
+  pin = fill(queries::source_pin, {in_schema});
+  pinned = fill(queries::source_pinned, {in_schema});
+  repin = fill(queries::source_repin, {in_schema});
+  asleep = fill(queries::source_asleep);
+  ensure_partitions = fill(queries::source_ensure_partitions, {in_schema});
+}
+
+PartitionSql::PartitionSql(const pg::TableName& table, const std::string& quoted) {
+  const std::map<std::string, std::string> names{{"partition", quoted}, {"schema", table.quoted_schema()}};
+  mark = fill(queries::source_mark, names);
+  erase = fill(queries::source_erase, names);
+}
+
+Sql inspect_sql() {
+  return fill(queries::source_inspect);
+}
+
+}  // namespace outbox::relay

@@ -1,0 +1,17 @@
+-- A row is given up: it becomes DEAD with its reason, and what must wait behind it is held, in one statement. Where the row
+-- no longer waits to be sent, or the lane has another owner, nothing happens; so a repeat changes nothing.
+-- Parameters: $1 bigint id · $2 text reason · $3 text source · $4 smallint lane · $5 bigint epoch ·
+--   $6 text scope of the hold, or null for none · $7 text topic · $8 text key.
+-- Locks: the row; the hold. Index: the primary key of each partition; outbox_lease's and outbox_hold's key.
+WITH dead AS (
+  UPDATE {{table}} AS m
+     SET status = 'DEAD', last_error = $2, attempts = m.attempts + 1
+   WHERE m.id = $1::bigint AND m.status IN ('PENDING', 'HELD')
+     AND EXISTS (SELECT FROM {{schema}}.outbox_lease l
+                  WHERE l.source = $3 AND l.lane = $4::smallint AND l.epoch = $5::bigint)
+  RETURNING 1)
+INSERT INTO {{schema}}.outbox_hold (source, scope, topic, msg_key, reason)
+SELECT $3, $6::text, $7, $8, $2
+  FROM dead
+ WHERE $6::text IS NOT NULL
+    ON CONFLICT DO NOTHING

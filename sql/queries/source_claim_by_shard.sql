@@ -1,0 +1,31 @@
+-- Unsent rows by state, a probe per shard: fair under backlog. Every shard may take its share of the byte budget; a row
+-- beyond the share comes without its body (fits = false) and ends its shard, so no body is loaded only to be thrown away.
+-- Parameters: $1 smallint[] shards, ascending · $2 int rows of a shard at most · $3 bigint bytes of a shard at most ·
+--   $4 smallint the shard whose first row may be larger than the share, or -1 · $5 bigint how large it may be ·
+--   $6 bigint[] ids to leave out, or null · $7 text source.
+-- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard in id order; outbox_hold's key.
+SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
+       m.fits,
+       CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $7))
+            THEN EXISTS (SELECT FROM {{schema}}.outbox_hold h
+                          WHERE h.source = $7 AND h.scope = 'topic' AND h.topic = m.topic)
+              OR EXISTS (SELECT FROM {{schema}}.outbox_hold h
+                          WHERE h.source = $7 AND h.scope = 'key' AND h.topic = m.topic AND h.msg_key = m.msg_key)
+            ELSE false END AS held,
+       CASE WHEN m.headers <> '{}' AND jsonb_typeof(m.headers) = 'object'
+            THEN ARRAY(SELECT unnest(ARRAY[h.key, h.value]) FROM jsonb_each_text(m.headers) h) END AS headers,
+       CASE WHEN m.fits THEN {{body}} END AS body,
+       -- an uncorrelated sub-select: evaluated once, for the first row; source_claim_end.sql reads it
+       (SELECT set_config('outboxd.rows_read', 'yes', true)) IS NULL AS unused
+  FROM unnest($1::smallint[]) AS s (shard)
+ CROSS JOIN LATERAL (
+       SELECT c.*, c.total <= $3 OR (c.total = c.bytes AND c.shard = $4::smallint AND c.bytes <= $5::bigint) AS fits
+         FROM (SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
+                      m.created_at, m.topic, m.msg_key, m.headers, m.body, coalesce(m.body_bytes, 0) AS bytes,
+                      sum(coalesce(m.body_bytes, 0)) OVER (ORDER BY m.id ROWS UNBOUNDED PRECEDING) AS total
+                 FROM {{table}} AS m
+                WHERE m.shard = s.shard AND m.status = 'PENDING' AND m.available_at IS NULL
+                  AND ($6::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($6::bigint[])))
+                ORDER BY m.id
+                LIMIT $2::int) c
+        WHERE c.total - c.bytes <= $3::bigint) m

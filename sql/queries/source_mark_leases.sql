@@ -1,0 +1,5 @@
+-- Which of these leases still stand: nobody has taken the lane since.
+-- Parameters: $1 text source · $2 smallint[] lanes · $3 bigint[] epochs. Locks: none. Index: outbox_lease's key.
+SELECT o.nth::int
+  FROM unnest($2::smallint[], $3::bigint[]) WITH ORDINALITY AS o (lane, epoch, nth)
+  JOIN {{schema}}.outbox_lease l ON l.source = $1 AND l.lane = o.lane AND l.epoch = o.epoch
