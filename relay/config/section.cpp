@@ -63,8 +63,8 @@ std::vector<std::string_view> keys_below(const Level& level, const std::string& 
 std::optional<std::string_view> home_of(const Level& level, std::string_view key) {
   for (const OptionFacts* facts : level.options) {
     const auto dot = facts->path.rfind('.');
-    if (dot != std::string_view::npos && facts->path.substr(dot + 1) == key)
-      return facts->path.substr(0, dot);
+    if (dot == std::string_view::npos) continue;
+    if (facts->path == key || facts->path.substr(dot + 1) == key) return facts->path.substr(0, dot);
   }
   return std::nullopt;
 }
