@@ -1,1 +1,301 @@
 #include "pg/connection.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fcntl.h>
+
+#include "pg/canceller.hpp"
+#include "pg/pipeline.hpp"
+
+namespace outbox::pg {
+namespace {
+
+namespace asio = boost::asio;
+using Descriptor = asio::posix::stream_descriptor;
+
+enum class Phase { idle, waiting, connecting, greeting, up, stopped };
+
+MonoTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+// Every handler that waits for something belongs to one attempt to connect, by its number; those of an
+// earlier attempt find another number and do nothing.
+struct Connection::State : std::enable_shared_from_this<State> {
+  State(asio::io_context& l, Options o, Events e)
+      : loop(l),
+        options(std::move(o)),
+        events(std::move(e)),
+        backoff(options.backoff, options.seed),
+        socket(l),
+        retry_timer(l),
+        deadline_timer(l) {}
+
+  asio::io_context& loop;
+  Options options;
+  Events events;
+  Backoff backoff;
+  Phase phase = Phase::idle;
+  std::uint64_t attempt = 0;
+  ConnectionHandle connecting;
+  std::unique_ptr<Pipeline> pipeline;
+  std::optional<Canceller> canceller;
+  Descriptor socket;  // a duplicate: libpq closes and reopens its own at will
+  asio::steady_timer retry_timer;
+  asio::steady_timer deadline_timer;
+  std::optional<MonoTime> armed_for;
+  bool awaiting_write = false;
+  bool delivery_posted = false;
+  Answers answers;
+  int server_version = 0;
+
+  // Wraps a member function as a handler of this attempt.
+  template <class Next>
+  auto mine(Next next) {
+    return [self = shared_from_this(), number = attempt, next](const boost::system::error_code& error) {
+      if (self->attempt == number && error != asio::error::operation_aborted) next(*self);
+    };
+  }
+
+  // --- connecting
+  // ----------------------------------------------------------------------------------------------------
+
+  void connect() {
+    phase = Phase::connecting;
+    ++attempt;
+    auto begun = begin_connection(options.connect);
+    if (!begun) return down(std::move(begun.error()));
+    connecting = std::move(begun->connection);
+    retry_timer.expires_after(begun->limit);
+    retry_timer.async_wait(mine([limit = begun->limit](State& s) {
+      s.down({Disposition::retry,
+              {},
+              "no answer from PostgreSQL within " + std::to_string(limit.count()) + " ms",
+              "see connect_timeout"});
+    }));
+    wait_to_connect(Descriptor::wait_write);
+  }
+
+  void wait_to_connect(Descriptor::wait_type what) {
+    if (!watch(PQsocket(connecting.get()))) return down(connect_error(connecting.get()));
+    socket.async_wait(what, mine([](State& s) { s.poll_connect(); }));
+  }
+
+  void poll_connect() {
+    switch (PQconnectPoll(connecting.get())) {
+      case PGRES_POLLING_READING:
+        return wait_to_connect(Descriptor::wait_read);
+      case PGRES_POLLING_WRITING:
+        return wait_to_connect(Descriptor::wait_write);
+      case PGRES_POLLING_OK:
+        return greet();
+      default:
+        return down(connect_error(connecting.get()));
+    }
+  }
+
+  bool watch(int fd) {
+    const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return false;
+    boost::system::error_code ignored;
+    socket.close(ignored);
+    socket.assign(copy, ignored);
+    return !ignored;
+  }
+
+  void greet() {
+    phase = Phase::greeting;
+    PGconn* raw = connecting.get();
+    established(raw);
+    server_version = PQserverVersion(raw);
+    canceller.emplace(raw);
+    Segment greeting{.deadline = options.connect.connect_timeout};
+    if (!has_iso_dates(raw))
+      greeting.statements.push_back({std::make_shared<const std::string>(set_iso_dates), {}, {}});
+    for (const std::string& sql : options.on_connect) {
+      greeting.statements.push_back({std::make_shared<const std::string>(sql), {}, {}});
+    }
+    pipeline = std::make_unique<Pipeline>(std::move(connecting), options.naming);
+    if (!watch(PQsocket(raw))) return down(pipeline->loss());
+    await_read();
+    if (greeting.statements.empty()) {
+      become_up();
+    } else {
+      send(std::move(greeting), [self = weak_from_this()](Result<std::vector<Rows>> result) {
+        if (const auto state = self.lock()) state->greeted(result);
+      });
+    }
+  }
+
+  void greeted(const Result<std::vector<Rows>>& result) {
+    if (phase != Phase::greeting) return;  // the connection broke meanwhile, which was said
+    if (result) return become_up();
+    Error error = result.error();
+    error.message = "the first statements on a new connection: " + error.message;
+    down(std::move(error));
+  }
+
+  void become_up() {
+    phase = Phase::up;
+    retry_timer.cancel();
+    backoff.reset();
+    if (events.on_up) events.on_up();
+  }
+
+  // --- up
+  // ------------------------------------------------------------------------------------------------------------
+
+  void send(Segment segment, Done done) {
+    const MonoTime deadline = now() + segment.deadline;
+    pipeline->push(std::move(segment), std::move(done), deadline);
+    if (!armed_for || deadline < *armed_for) arm(deadline);
+    flush();
+  }
+
+  // Called from run(), so a loss is only noted here: the callbacks that it means come from the loop.
+  void flush() {
+    if (awaiting_write) return;
+    switch (pipeline->flush()) {
+      case Flushed::all:
+        return;
+      case Flushed::partly:
+        awaiting_write = true;
+        return socket.async_wait(Descriptor::wait_write, mine([](State& s) {
+                                   s.awaiting_write = false;
+                                   s.flush();
+                                 }));
+      case Flushed::broken:
+        return asio::post(loop, [next = mine([](State& s) { s.on_readable(); })] { next({}); });
+    }
+  }
+
+  void await_read() {
+    socket.async_wait(Descriptor::wait_read, mine([](State& s) { s.on_readable(); }));
+  }
+
+  void on_readable() {
+    const std::uint64_t number = attempt;
+    const bool alive = pipeline->read(answers);
+    deliver();
+    while (attempt == number && phase != Phase::stopped) {
+      const auto channel = pipeline->notification();
+      if (!channel) break;
+      if (events.on_notify) events.on_notify(*channel);
+    }
+    if (attempt != number || phase == Phase::stopped) return;
+    if (!alive) return down(pipeline->loss());
+    await_read();
+  }
+
+  void arm(MonoTime at) {
+    armed_for = at;
+    deadline_timer.expires_at(at);
+    deadline_timer.async_wait(mine([](State& s) { s.on_deadline(); }));
+  }
+
+  // The timer is left alone while segments come and go, and finds out when it fires what is still pending.
+  void on_deadline() {
+    armed_for.reset();
+    switch (pipeline->overdue(now())) {
+      case Overdue::drop:
+        return down({Disposition::reconnect,
+                     {},
+                     "PostgreSQL did not answer within the deadline of a statement, nor to its "
+                     "cancellation; the connection was dropped",
+                     {}});
+      case Overdue::cancel:
+        canceller->request();
+        break;
+      case Overdue::none:
+        break;
+    }
+    if (const auto next = pipeline->next_deadline()) arm(*next);
+  }
+
+  // --- ends
+  // ----------------------------------------------------------------------------------------------------------
+
+  void close(const std::string& reason) {
+    ++attempt;
+    boost::system::error_code ignored;
+    socket.close(ignored);
+    retry_timer.cancel();
+    deadline_timer.cancel();
+    armed_for.reset();
+    awaiting_write = false;
+    if (pipeline) pipeline->abandon(reason, answers);
+    pipeline.reset();
+    connecting.reset();
+    canceller.reset();
+  }
+
+  void down(Error error) {
+    phase = Phase::waiting;
+    close(error.message);
+    retry_timer.expires_after(backoff.next());
+    retry_timer.async_wait(mine([](State& s) { s.connect(); }));
+    if (events.on_down) events.on_down(error);
+    deliver();
+  }
+
+  void deliver() {
+    while (!answers.empty()) {
+      Answer answer = std::move(answers.front());
+      answers.pop_front();
+      if (answer.done) answer.done(std::move(answer.result));
+    }
+  }
+
+  void answer_later(Answer answer) {
+    answers.push_back(std::move(answer));
+    if (std::exchange(delivery_posted, true)) return;
+    asio::post(loop, [self = shared_from_this()] {
+      self->delivery_posted = false;
+      self->deliver();
+    });
+  }
+};
+
+Connection::Connection(asio::io_context& loop, Options options, Events events)
+    : state_(std::make_shared<State>(loop, std::move(options), std::move(events))) {}
+
+Connection::~Connection() {
+  state_->phase = Phase::stopped;
+  state_->close("");
+  state_->answers.clear();
+}
+
+void Connection::start() {
+  if (state_->phase != Phase::idle) return;
+  state_->phase = Phase::waiting;
+  asio::post(state_->loop, [next = state_->mine([](State& s) { s.connect(); })] { next({}); });
+}
+
+void Connection::run(Segment segment, Done done) {
+  if (state_->phase == Phase::up) return state_->send(std::move(segment), std::move(done));
+  if (state_->phase == Phase::stopped) return;
+  state_->answer_later(
+      {std::move(done), failure(Disposition::reconnect, "there is no connection to PostgreSQL")});
+}
+
+bool Connection::up() const {
+  return state_->phase == Phase::up;
+}
+std::size_t Connection::pending() const {
+  return state_->pipeline ? state_->pipeline->pending() : 0;
+}
+int Connection::server_version() const {
+  return state_->server_version;
+}
+
+void Connection::stop() {
+  state_->phase = Phase::stopped;
+  state_->close("the connection to PostgreSQL was closed");
+  state_->deliver();
+}
+
+}  // namespace outbox::pg

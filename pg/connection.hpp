@@ -37,9 +37,9 @@ struct Statement {
 };
 
 struct Segment {
-  std::vector<Statement> statements;
-  Millis deadline{
-      30'000};  ///< from run(); then the server is asked to cancel, and 2 s later the connection is dropped
+  std::vector<Statement> statements{};
+  /// From run(); then the server is asked to cancel what it runs, and 2 s later the connection is dropped.
+  Millis deadline{30'000};
 };
 
 class Connection {
@@ -53,9 +53,8 @@ class Connection {
     ConnectOptions connect;
     Naming naming = Naming::named;
     BackoffOptions backoff{Millis{100}, Millis{5000}};
-    std::uint64_t seed = 1;  ///< of the jitter
-    std::vector<std::string>
-        on_connect;  ///< statements run first after each connect (LISTEN …); all quoted already
+    std::uint64_t seed = 1;                 ///< of the jitter
+    std::vector<std::string> on_connect{};  ///< run first after each connect (LISTEN …); quoted already
   };
   struct Events {
     std::function<void()> on_up;                              ///< after each connect, when on_connect ran
@@ -64,8 +63,13 @@ class Connection {
   };
 
   Connection(boost::asio::io_context& loop, Options options, Events events);
+  /// Closes without a callback, also for pending segments; stop() answers those.
   ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
+  /// Blocks (as each reconnect does) for the look-up of the host's name, where the uri has a name and no
+  /// address.
   void start();
   /// Queues a segment behind those before it. While the connection is down the answer is an error, soon,
   /// never a wait.
@@ -74,7 +78,7 @@ class Connection {
   /// Segments queued or awaiting their reply.
   [[nodiscard]] std::size_t pending() const;
   [[nodiscard]] int server_version() const;
-  /// Closes; every pending segment answers with an error. No callback comes later.
+  /// Closes; every pending segment answers with an error, from inside this call. No callback comes later.
   void stop();
 
  private:

@@ -26,8 +26,8 @@ struct ConnectOptions {
   std::string uri;  ///< libpq URI or keyword=value string; what it sets wins over the defaults below
   std::string application_name = "outbox";
   Millis connect_timeout{5000};
-  Millis tcp_user_timeout{
-      10'000};  ///< with keepalives (idle 5 s, interval 2 s, count 3), so that a dead peer is noticed
+  /// With keepalives (idle 5 s, interval 2 s, count 3), so that a dead peer is noticed.
+  Millis tcp_user_timeout{10'000};
 };
 
 /// The libpq keyword/value pairs for `options`: uri expanded, defaults filled in where the uri is silent.
