@@ -5,8 +5,7 @@
 
 namespace outbox::pg {
 
-Canceller::Canceller(PGconn* connection)
-    : shared_(new Shared{{PQgetCancel(connection), [](PGcancel* c) { PQfreeCancel(c); }}}) {}
+Canceller::Canceller(PGconn* connection) : shared_(new Shared{CancelHandle{PQgetCancel(connection)}}) {}
 
 void Canceller::request() {
   if (!shared_->handle || shared_->busy.exchange(true)) return;

@@ -2,10 +2,10 @@
 // Asks a server to cancel what a connection runs. PQcancel blocks, for as long as the network likes, so it
 // runs on a thread of its own which nobody waits for; one request at a time. Private to pg/.
 
-#include <libpq-fe.h>
-
 #include <atomic>
 #include <memory>
+
+#include "pg/libpq.hpp"
 
 namespace outbox::pg {
 
@@ -18,7 +18,7 @@ class Canceller {
 
  private:
   struct Shared {
-    std::unique_ptr<PGcancel, void (*)(PGcancel*)> handle;
+    CancelHandle handle;
     std::atomic<bool> busy = false;
   };
   std::shared_ptr<Shared> shared_;

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "tests/support/eventually.hpp"
 #include "tests/support/postgres.hpp"
 
 namespace outbox {
@@ -138,7 +139,7 @@ TEST_CASE("a COMMIT whose reply is lost is in doubt") {
                       Params{}.i32(static_cast<std::int32_t>(pid))))
                  .integer(0, 0) == 1;
     };
-    while (!waiting()) std::this_thread::yield();
+    test::eventually("the COMMIT waits", waiting);
     must(third.exec("SELECT pg_terminate_backend($1)", Params{}.i32(static_cast<std::int32_t>(pid))));
   });
   const Status lost = session.transaction(
@@ -166,7 +167,7 @@ TEST_CASE("cancel() from another thread ends the statement with retry") {
       return must(admin.exec("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
                  .integer(0, 0) > 0;
     };
-    while (!sleeping()) std::this_thread::yield();
+    test::eventually("it sleeps", sleeping);
     session.cancel();
   });
   const auto cancelled = session.exec("SELECT pg_sleep(60)");
