@@ -104,10 +104,10 @@ constexpr std::array pipeline_table{
          .kind = Kind::count,
          .fallback = "3",
          .lowest = "2",
-         .highest = "8",
-         .doc = "Working connections (one more listens in `notify` mode). Two or three do what eight do; one "
-                "would let a "
-                "claim wait behind a mark."}),
+         .highest = "4",
+         .doc = "Working connections: one claims, the others mark, so that a claim never waits behind a "
+                "mark. One more "
+                "carries the lease and listens."}),
     pipeline<&Pipeline::postgres, &Postgres::statement_deadline>(
         {.path = "postgres.statement_deadline",
          .kind = Kind::duration,

@@ -162,6 +162,12 @@ std::string text_line(std::string_view event, std::span<const Field> fields) {
   return out;
 }
 
+std::string text_value(std::string_view text) {
+  std::string out;
+  append_text_value(out, text);
+  return out;
+}
+
 std::string json_members(std::string_view event, std::span<const Field> fields) {
   std::string out = "\"event\":";
   append_json_string(out, event);

@@ -24,4 +24,7 @@ inline constexpr std::size_t value_bytes_max = 2000;
 /// `"wait_ms":250`. Source: RFC 8259.
 [[nodiscard]] std::string json_members(std::string_view event, std::span<const Field> fields);
 
+/// One text as text_line writes it: quoted and escaped where it needs to be.
+[[nodiscard]] std::string text_value(std::string_view text);
+
 }  // namespace outbox::log

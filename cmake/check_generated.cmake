@@ -1,0 +1,13 @@
+# Run by ctest: FILE must be what PROGRAM with ARGS prints, or the test fails and says how to make it so again.
+separate_arguments(args UNIX_COMMAND "${ARGS}")
+execute_process(COMMAND ${PROGRAM} ${args} OUTPUT_VARIABLE wanted RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "outboxd ${ARGS} answered ${status}")
+endif()
+set(found "")
+if(EXISTS ${FILE})
+  file(READ ${FILE} found)
+endif()
+if(NOT found STREQUAL wanted)
+  message(FATAL_ERROR "${FILE} is stale. Make it anew with: outboxd ${ARGS} > ${FILE}")
+endif()
