@@ -51,14 +51,16 @@ Result<MigrationScript> MigrationScript::of(const MigrateOptions& options) {
     return failure(Disposition::fatal,
                    "a table's or schema's name must not contain " + std::string(body_quote));
   }
-  return MigrationScript(Names{{"schema", options.table.quoted_schema()},
-                               {"schema_literal", quote_literal(schema)},
-                               {"table", options.table.quoted()},
-                               {"table_literal", quote_literal(options.table.quoted())},
-                               {"source", quote_literal(schema + "." + table)},
-                               {"body_type", std::string(to_string(options.body_type))},
-                               {"body_octets", std::string(octets(options.body_type))},
-                               {"days_ahead", std::to_string(options.days_ahead)}});
+  return MigrationScript(
+      Names{{"schema", options.table.quoted_schema()},
+            {"schema_literal", quote_literal(schema)},
+            {"table", options.table.quoted()},
+            {"asleep_literal", quote_literal(options.table.quoted_schema() + ".outbox_asleep")},
+            {"table_literal", quote_literal(options.table.quoted())},
+            {"source", quote_literal(schema + "." + table)},
+            {"body_type", std::string(to_string(options.body_type))},
+            {"body_octets", std::string(octets(options.body_type))},
+            {"days_ahead", std::to_string(options.days_ahead)}});
 }
 
 std::string MigrationScript::fill(std::string_view text, const Names& more) const {
