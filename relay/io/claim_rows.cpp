@@ -90,13 +90,15 @@ struct Read {
   bool cut = false;           // there are rows beyond the byte budget
 };
 
-Read read_rows(const pg::Rows& rows, Scheduled scheduled, Batch& batch) {
+Read read_rows(const pg::Rows& rows, Scheduled scheduled, std::int64_t share, Batch& batch) {
   Read out;
   if (rows.empty()) return out;
   HeaderArena arena(rows);
   out.messages.reserve(static_cast<std::size_t>(rows.size()));
   for (int row = 0; row < rows.size(); ++row) {
-    note(out.seen, {Shard{static_cast<std::int16_t>(rows.integer(row, shard))}, rows.integer(row, bytes)});
+    const std::int64_t size = rows.integer(row, bytes);
+    note(out.seen, {Shard{static_cast<std::int16_t>(rows.integer(row, shard))}, size});
+    out.cut |= size > share;  // it came alone, or not at all: nobody knows what is behind it
     if (rows.boolean(row, fits)) {
       out.messages.push_back(read_message(rows, row, scheduled, arena));
     } else {
@@ -132,8 +134,8 @@ void put_in_order(std::vector<Message>& rows) {
 
 Claimed read_claim(const ClaimResults& results, const ClaimRequest& request, const ClaimShares& shares) {
   Claimed out;
-  Read rows = read_rows(results.rows, Scheduled::no, out.batch);
-  Read due = read_rows(results.due, Scheduled::yes, out.batch);
+  Read rows = read_rows(results.rows, Scheduled::no, shares.bytes, out.batch);
+  Read due = read_rows(results.due, Scheduled::yes, shares.due_bytes, out.batch);
   out.batch.more = rows.cut || due.cut || !shares.all_shards || results.due.size() >= shares.due_rows ||
                    row_limit_reached(results.rows, request, shares);
   put_in_order(rows.messages);

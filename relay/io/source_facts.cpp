@@ -17,10 +17,10 @@ constexpr std::array columns_needed{
     "headers",    "status",       "created_at", "shard",           "generation",  "attempts",
     "last_error", "available_at", "sent_at",    "kafka_partition", "kafka_offset"};
 
-constexpr std::array<std::pair<std::string_view, BodyType>, 4> body_types{{{"json", BodyType::json},
-                                                                           {"jsonb", BodyType::jsonb},
-                                                                           {"text", BodyType::text},
-                                                                           {"bytea", BodyType::bytea}}};
+constexpr std::array<std::pair<std::string_view, BodyColumn>, 4> body_types{{{"json", BodyColumn::json},
+                                                                           {"jsonb", BodyColumn::jsonb},
+                                                                           {"text", BodyColumn::text},
+                                                                           {"bytea", BodyColumn::bytea}}};
 
 auto missing(std::string what) {
   return failure(Disposition::fatal, std::move(what), "42P01",
@@ -45,8 +45,8 @@ Status check_allowed(std::string_view kind, const std::string& name,
       "42501", "grant the relay's rights to it as sql/grants shows");
 }
 
-Result<BodyType> body_type(std::string_view type, const pg::TableName& table) {
-  const auto* known = std::ranges::find(body_types, type, &std::pair<std::string_view, BodyType>::first);
+Result<BodyColumn> body_type(std::string_view type, const pg::TableName& table) {
+  const auto* known = std::ranges::find(body_types, type, &std::pair<std::string_view, BodyColumn>::first);
   if (known != body_types.end()) return known->second;
   return failure(Disposition::fatal, "column body of " + table.quoted() + " is of type " + std::string(type),
                  "42804", "it must be json, jsonb, text or bytea");

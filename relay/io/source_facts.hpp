@@ -14,10 +14,10 @@
 
 namespace outbox::relay {
 
-enum class BodyType { json, jsonb, text, bytea };
+enum class BodyColumn { json, jsonb, text, bytea };
 
 struct SourceFacts {
-  BodyType body = BodyType::json;
+  BodyColumn body = BodyColumn::json;
   std::string server;  ///< version()
   friend bool operator==(const SourceFacts&, const SourceFacts&) = default;
 };

@@ -15,13 +15,13 @@ Sql fill(std::string_view text, const std::map<std::string, std::string>& names 
 }
 
 // jsonb's own binary form starts with a version byte; the other types go out as they are stored.
-std::string body_column(BodyType body) {
-  return body == BodyType::jsonb ? "m.body::text" : "m.body";
+std::string body_column(BodyColumn body) {
+  return body == BodyColumn::jsonb ? "m.body::text" : "m.body";
 }
 
 }  // namespace
 
-SourceSql::SourceSql(const pg::TableName& table, BodyType body) {
+SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
   const std::pair<const std::string, std::string> in_schema{"schema", table.quoted_schema()};
   const std::pair<const std::string, std::string> in_table{"table", table.quoted()};
   const std::pair<const std::string, std::string> as_body{"body", body_column(body)};

@@ -14,7 +14,7 @@ namespace outbox::relay {
 using Sql = std::shared_ptr<const std::string>;
 
 struct SourceSql {
-  SourceSql(const pg::TableName& table, BodyType body);
+  SourceSql(const pg::TableName& table, BodyColumn body);
 
   Sql settings;
   Sql claim_by_shard, claim_flat, claim_due, claim_end;

@@ -15,8 +15,9 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
        CASE WHEN m.headers <> '{}' AND jsonb_typeof(m.headers) = 'object'
             THEN ARRAY(SELECT unnest(ARRAY[h.key, h.value]) FROM jsonb_each_text(m.headers) h) END AS headers,
        CASE WHEN m.fits THEN {{body}} END AS body,
-       -- an uncorrelated sub-select: evaluated once, for the first row; source_claim_end.sql reads it
-       (SELECT set_config('outboxd.rows_read', 'yes', true)) IS NULL AS unused
+       -- an uncorrelated sub-select: evaluated once, for the first row, after the statement's snapshot was
+       -- taken: what these rows' transactions wrote lies before it. source_claim_end.sql reads it
+       (SELECT set_config('outboxd.read_at', pg_current_wal_insert_lsn()::text, true)) IS NULL AS unused
   FROM unnest($1::smallint[]) AS s (shard)
  CROSS JOIN LATERAL (
        SELECT c.*, c.total <= $3 OR (c.total = c.bytes AND c.shard = $4::smallint AND c.bytes <= $5::bigint) AS fits

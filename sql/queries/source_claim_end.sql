@@ -1,13 +1,13 @@
 -- Closes a claim: when the next scheduled row is due, and the durability barrier. Rows of a synchronous_commit = off
 -- transaction are visible before they are on disk; published and then lost in a crash of the server they would be phantoms.
--- So where rows were read and the flushed position lags the one taken here, after the reads, or where a standby has to
--- confirm, this transaction writes WAL itself: its commit, awaited before the rows are handed out, flushes all before it.
+-- So where rows were read and the log is not flushed up to where it stood then, or where a standby has to confirm, this
+-- transaction writes to the log itself: its commit, awaited before the rows are handed out, flushes all before it.
 -- (Neither an empty update nor a transaction id alone makes a commit flush.)
 -- Parameters: $1 bool the barrier is on. Locks: none. Index: (available_at, id) WHERE status = 'PENDING' AND available_at IS NOT NULL.
 SELECT (SELECT min(m.available_at) FROM {{table}} AS m
          WHERE m.status = 'PENDING' AND m.available_at IS NOT NULL AND m.available_at > now()) AS next_due,
-       CASE WHEN $1::bool AND current_setting('outboxd.rows_read', true) = 'yes'
-                 AND (pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()
+       CASE WHEN $1::bool AND current_setting('outboxd.read_at', true) <> ''
+                 AND (pg_current_wal_flush_lsn() < current_setting('outboxd.read_at', true)::pg_lsn
                       OR current_setting('synchronous_standby_names') <> '')
             THEN pg_logical_emit_message(true, 'outboxd', '') IS NOT NULL
             ELSE false END AS barrier

@@ -1,0 +1,145 @@
+#include "tests/contract/postgres_world.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+#include "relay/commands/migrate/migrate.hpp"
+
+namespace outbox::test {
+namespace {
+
+std::string as_json(const std::vector<std::pair<std::string, std::string>>& headers) {
+  std::string out = "{";
+  for (const auto& [name, value] : headers) {
+    out += (out.size() > 1 ? ",\"" : "\"") + name + "\":\"" + value + '"';
+  }
+  return out + "}";
+}
+
+std::string filled(std::string_view text, const pg::TableName& table) {
+  std::map<std::string, std::string> names;
+  if (text.find("{{table}}") != std::string_view::npos) names["table"] = table.quoted();
+  if (text.find("{{schema}}") != std::string_view::npos) names["schema"] = table.quoted_schema();
+  return pg::fill_template(text, names);
+}
+
+}  // namespace
+
+PostgresWorld::PostgresWorld(PostgresWorldOptions options)
+    : options_(std::move(options)),
+      table_(must(pg::parse_table_name(options_.table))),
+      database_(options_.server),
+      session_(std::make_unique<pg::Session>(database_.session())) {
+  if (options_.migrated) migrate();
+  if (options_.started) start_source();
+}
+
+PostgresWorld::~PostgresWorld() = default;
+
+void PostgresWorld::migrate() {
+  must(session_->exec("CREATE SCHEMA IF NOT EXISTS " + table_.quoted_schema()));
+  relay::MigrateOptions options;
+  options.table = table_;
+  options.body_type = relay::parse_body_type(options_.body_type).value();
+  must(relay::migrate(*session_, options));
+  must(relay::apply_grants(*session_, table_));
+}
+
+void PostgresWorld::start_source(const std::string& user) {
+  relay::PostgresSourceOptions options;
+  options.connect.uri = database_.uri(user);
+  options.table = table_;
+  options.connections = options_.connections;
+  options.barrier = options_.barrier;
+  options.inspect_again = Millis{50};
+  source_ = std::make_unique<relay::PostgresSource>(loop_, options);
+  source_->start({.on_hint = [this] { ++hints; },
+                  .on_link = [this](relay::LinkState state,
+                                    const std::string& why) { links.emplace_back(state, why); }});
+  if (options_.migrated) {
+    pump([this] { return !links.empty() && links.back().first == relay::LinkState::up; });
+  }
+}
+
+std::string PostgresWorld::sql(std::string_view text, const pg::Params& params) {
+  const auto rows = must(session_->exec(filled(text, table_), params));
+  return rows.empty() || rows.is_null(0, 0) ? "" : std::string(rows.text(0, 0));
+}
+
+std::int64_t PostgresWorld::insert(const NewRow& row) {
+  pg::Params params;
+  params.text(row.topic);
+  params.text(row.key ? std::optional<std::string_view>(*row.key) : std::nullopt);
+  params.untyped(row.body ? std::optional<std::string_view>(*row.body) : std::nullopt);
+  params.untyped(as_json(row.headers));
+  params.untyped(row.due_in ? std::optional<std::string>(std::to_string(row.due_in->count())) : std::nullopt);
+  params.untyped(row.id ? std::optional<std::string>(std::to_string(*row.id)) : std::nullopt);
+  return std::stoll(sql(
+      "INSERT INTO {{table}} (topic, msg_key, body, headers, available_at, id) VALUES ($1, $2, $3, $4::jsonb,"
+      " now() + $5::bigint * interval '1 ms',"
+      " coalesce($6::bigint, nextval(pg_get_serial_sequence('{{table}}', 'id')))) RETURNING id",
+      params));
+}
+
+std::int64_t PostgresWorld::next_id() {
+  return std::stoll(sql("SELECT nextval(pg_get_serial_sequence('{{table}}', 'id'))"));
+}
+
+std::optional<RowState> PostgresWorld::row(std::int64_t id) {
+  pg::Params params;
+  params.i64(id);
+  const auto rows = must(session_->exec(
+      filled(
+          "SELECT status, kafka_partition, kafka_offset, coalesce(last_error, ''), generation FROM {{table}} "
+          "WHERE id = $1",
+          table_),
+      params));
+  if (rows.empty()) return std::nullopt;
+  RowState state;
+  state.status = rows.text(0, 0);
+  if (!rows.is_null(0, 1)) state.partition = static_cast<std::int32_t>(rows.integer(0, 1));
+  if (!rows.is_null(0, 2)) state.offset = rows.integer(0, 2);
+  state.last_error = rows.text(0, 3);
+  state.generation = static_cast<std::int32_t>(rows.integer(0, 4));
+  return state;
+}
+
+void PostgresWorld::cancel(std::int64_t id) {
+  sql("UPDATE {{table}} SET status = 'CANCELLED' WHERE id = " + std::to_string(id));
+}
+void PostgresWorld::remove(std::int64_t id) {
+  sql("DELETE FROM {{table}} WHERE id = " + std::to_string(id));
+}
+void PostgresWorld::replay(std::int64_t id) {
+  sql("UPDATE {{table}} SET status = 'PENDING', generation = generation + 1 WHERE id = " +
+      std::to_string(id));
+}
+
+bool PostgresWorld::hold_exists(const relay::HoldTarget& target) {
+  pg::Params params;
+  params.text(target.scope == relay::HoldScope::key ? "key" : "topic").text(target.topic).text(target.key);
+  params.text(table_.schema + "." + table_.table);
+  return sql("SELECT count(*) FROM {{schema}}.outbox_hold WHERE scope = $1 AND topic = $2 AND msg_key = $3 "
+             "AND "
+             "source = $4",
+             params) == "1";
+}
+
+void PostgresWorld::pump(const std::function<bool()>& until) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  while (!until()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("the source did not answer in 20 s" +
+                               (links.empty() ? "" : "; " + links.back().second));
+    }
+    loop_.restart();
+    loop_.run_one_for(std::chrono::milliseconds{20});
+  }
+}
+
+void PostgresWorld::pass(Millis time) {
+  loop_.restart();
+  loop_.run_for(time);
+}
+
+}  // namespace outbox::test
