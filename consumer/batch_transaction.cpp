@@ -20,7 +20,7 @@ RolledBack not_ours(const Error& error) {
 }
 
 Error unreported() {
-  return {Disposition::quarantine, "25P02", "a statement of the handler failed, and it went on", ""};
+  return {Disposition::quarantine, "", "a statement of the handler failed, and it went on", ""};
 }
 Error connection_lost() {
   return {Disposition::reconnect, "", "the connection was lost, or left unusable, in the handler", ""};
@@ -60,7 +60,7 @@ Status commit(pg::Session& session) {
   if (!done) return failure(done.error());
   // PostgreSQL answers a COMMIT of a broken transaction with ROLLBACK and no error.
   if (std::string_view(PQcmdStatus(const_cast<pg_result*>(done->native()))) == "COMMIT") return {};
-  return failure(Disposition::quarantine, "the transaction was rolled back at its COMMIT", "25P02");
+  return failure(Disposition::quarantine, "the transaction was rolled back at its COMMIT");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct BacklogLimits {
   std::int64_t batch_bytes_max = 4 << 20;
   std::int64_t buffer_rows_max = 5000;
   std::int64_t buffer_bytes_max = 16 << 20;
-  BackoffOptions backoff;
+  BackoffOptions backoff{};
 };
 
 class Backlog {

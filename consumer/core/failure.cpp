@@ -8,7 +8,7 @@
 namespace outbox {
 namespace {
 
-constexpr std::string_view environment_classes[] = {"0A", "25", "28", "3D", "3F", "42"};
+constexpr std::string_view environment_classes[] = {"0A", "28", "3D", "3F", "42"};
 
 bool is_transient(const Error& error) {
   return error.disposition == Disposition::retry || error.disposition == Disposition::reconnect ||

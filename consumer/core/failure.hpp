@@ -23,7 +23,7 @@ struct Failure {
 };
 
 /// A failed statement. What PostgreSQL could do better next time is transient; refusals that any message
-/// would meet (classes 0A, 25, 28, 3D, 3F, 42) are the environment's; the rest (constraints, data, an
+/// would meet (classes 0A, 28, 3D, 3F, 42) are the environment's; the rest (constraints, data, an
 /// exception raised in SQL) the message's.
 [[nodiscard]] Failure failure_of(const Error& error);
 

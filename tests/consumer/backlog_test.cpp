@@ -1,0 +1,145 @@
+#include "consumer/core/backlog.hpp"
+
+#include <doctest/doctest.h>
+
+#include "letters.hpp"
+
+using namespace outbox;
+using namespace outbox::test;
+
+namespace {
+
+const PartitionId p0{"transfers", 0}, p1{"transfers", 1};
+const MonoTime start{};
+constexpr Outcome done{Fate::applied, Verdict::fresh, {}};
+const Outcome failed{Fate::failed, Verdict::fresh, "no"};
+const Outcome waiting{Fate::waiting, Verdict::fresh, "away"};
+
+Fetched at(std::int32_t partition, std::int64_t offset, std::size_t bytes = 10) {
+  return fetched(
+      {.partition = partition, .offset = offset, .key = std::nullopt, .body = std::string(bytes, 'x')});
+}
+
+Backlog two_partitions(BacklogLimits limits = {}) {
+  Backlog backlog(limits);
+  backlog.assign(p0);
+  backlog.assign(p1);
+  return backlog;
+}
+
+std::vector<std::int64_t> offsets(const Backlog::Batch& batch) {
+  std::vector<std::int64_t> out;
+  for (const auto& record : batch.records)
+    out.push_back(record.record.partition * 100 + record.record.offset);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a batch takes each partition's records in order, and a partition is in one batch at a time") {
+  auto backlog = two_partitions();
+  for (int i = 0; i < 3; ++i) backlog.push(at(0, i)), backlog.push(at(1, i));
+  const auto batch = backlog.take(start);
+  CHECK(offsets(batch) == std::vector<std::int64_t>{0, 1, 2, 100, 101, 102});
+  backlog.push(at(0, 3));
+  CHECK(backlog.take(start).empty());
+}
+
+TEST_CASE("only offsets behind which everything is settled become committable, once") {
+  auto backlog = two_partitions();
+  for (int i = 5; i < 8; ++i) backlog.push(at(0, i));
+  auto batch = backlog.take(start);
+  backlog.finish(std::move(batch), std::vector{done, failed, waiting}, start);
+  CHECK(backlog.take_commits() == std::vector{NextOffset{p0, 6}});
+  CHECK(backlog.take_commits().empty());
+}
+
+TEST_CASE("an outcome behind an unsettled record does not count") {
+  auto backlog = two_partitions();
+  for (int i = 0; i < 3; ++i) backlog.push(at(0, i));
+  backlog.finish(backlog.take(start), std::vector{failed, done, done}, start);
+  CHECK(backlog.take_commits().empty());
+  CHECK(offsets(backlog.take(start + Millis{10'000})) == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE(
+    "a failed record comes back first, alone, after its wait and with its attempt counted; others go on") {
+  auto backlog = two_partitions({.backoff = {Millis{100}, Millis{1000}}});
+  backlog.push(at(0, 0)), backlog.push(at(0, 1));
+  backlog.finish(backlog.take(start), std::vector{failed, waiting}, start);
+  backlog.push(at(0, 2)), backlog.push(at(1, 0));
+  CHECK(backlog.waiting() == std::vector{p0});
+  auto others = backlog.take(start + Millis{10});
+  CHECK(offsets(others) == std::vector<std::int64_t>{100});
+  backlog.finish(std::move(others), std::vector{done}, start);
+  REQUIRE(backlog.next_due().has_value());
+  CHECK(*backlog.next_due() > start);
+  CHECK(*backlog.next_due() <= start + Millis{100});
+  auto again = backlog.take(*backlog.next_due());
+  CHECK(offsets(again) == std::vector<std::int64_t>{0});
+  CHECK(again.records[0].record.attempt == 2);
+  backlog.finish(std::move(again), std::vector{done}, start);
+  CHECK(backlog.waiting().empty());
+  CHECK(offsets(backlog.take(start)) == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE("waiting raises no attempt") {
+  auto backlog = two_partitions();
+  backlog.push(at(0, 0));
+  backlog.finish(backlog.take(start), std::vector{waiting}, start);
+  CHECK(backlog.take(start + Millis{60'000}).records.at(0).record.attempt == 1);
+}
+
+TEST_CASE("limits of rows and bytes hold for a batch, and one record may exceed them") {
+  auto backlog = two_partitions({.batch_rows_max = 2, .batch_bytes_max = 25});
+  backlog.push(at(0, 0)), backlog.push(at(0, 1)), backlog.push(at(0, 2));
+  auto batch = backlog.take(start);
+  CHECK(offsets(batch) == std::vector<std::int64_t>{0, 1});
+  backlog.finish(std::move(batch), std::vector{done, done}, start);
+  backlog.push(at(1, 0, 1000));
+  CHECK(offsets(backlog.take(start)) == std::vector<std::int64_t>{100});
+  CHECK(offsets(backlog.take(start)) == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("partitions take turns") {
+  auto backlog = two_partitions({.batch_rows_max = 1});
+  for (int i = 0; i < 2; ++i) backlog.push(at(0, i)), backlog.push(at(1, i));
+  std::vector<std::int64_t> order;
+  for (int i = 0; i < 4; ++i) {
+    auto batch = backlog.take(start);
+    order.push_back(offsets(batch).at(0));
+    backlog.finish(std::move(batch), std::vector{done}, start);
+  }
+  CHECK(order == std::vector<std::int64_t>{0, 100, 1, 101});
+}
+
+TEST_CASE("the result of a batch from before a revocation neither commits nor puts anything back") {
+  auto backlog = two_partitions();
+  backlog.push(at(0, 0)), backlog.push(at(1, 0));
+  auto batch = backlog.take(start);
+  backlog.revoke(p0);
+  backlog.assign(p0);
+  backlog.finish(std::move(batch), std::vector{waiting, done}, start);
+  CHECK(backlog.take_commits() == std::vector{NextOffset{p1, 1}});
+  CHECK(backlog.take(start + Millis{60'000}).empty());
+  CHECK_FALSE(backlog.at_work(p0));
+}
+
+TEST_CASE("a retired partition takes part in no further batch, and a foreign record is dropped") {
+  auto backlog = two_partitions();
+  backlog.push(at(0, 0)), backlog.push(at(7, 0));
+  backlog.retire(p0);
+  CHECK(backlog.take(start).empty());
+}
+
+TEST_CASE("the buffer is full by rows or bytes, not counting a partition that waits") {
+  auto backlog = two_partitions({.buffer_rows_max = 3, .buffer_bytes_max = 100});
+  backlog.push(at(0, 0)), backlog.push(at(0, 1));
+  CHECK_FALSE(backlog.full());
+  backlog.push(at(0, 2));
+  CHECK(backlog.full());
+  backlog.finish(backlog.take(start), std::vector{failed, waiting, waiting}, start);
+  CHECK_FALSE(backlog.full());
+  backlog.push(at(1, 0, 100));
+  CHECK(backlog.full());
+}

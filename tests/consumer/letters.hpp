@@ -1,0 +1,63 @@
+#pragma once
+// Records for tests: a Letter owns the bytes that a Record only views.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "consumer/core/backlog.hpp"
+#include "outbox/message.hpp"
+
+namespace outbox::test {
+
+struct Letter {
+  std::string topic = "transfers";
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+  std::optional<std::string> key = "k";
+  std::optional<std::string> body = "{}";
+  std::vector<std::pair<std::string, std::optional<std::string>>> headers{};
+  int attempt = 1;
+
+  /// A view; valid as long as this object lives and stays where it is.
+  [[nodiscard]] Record record() const {
+    views_.clear();
+    for (const auto& [name, value] : headers) views_.push_back({name, value});
+    Record out{
+        .topic = topic, .partition = partition, .offset = offset, .headers = views_, .attempt = attempt};
+    if (key) out.key = *key;
+    if (body) out.body = *body;
+    return out;
+  }
+  mutable std::vector<Header> views_{};
+};
+
+/// As the relay sends it with the plain preset.
+inline Letter letter(const std::string& msg_id, std::optional<std::string> body = "{}",
+                     std::int64_t offset = 0) {
+  return {.offset = offset, .body = std::move(body), .headers = {{"outbox-id", msg_id}}};
+}
+
+/// A uuid of version 7 that ends in `n`.
+inline std::string v7(int n) {
+  std::string digits = std::to_string(n);
+  return "0193a8c0-1c2d-7000-8000-" + std::string(12 - digits.size(), '0') + digits;
+}
+
+inline Fetched fetched(Letter letter) {
+  auto owned = std::make_shared<const Letter>(std::move(letter));
+  const Record record = owned->record();
+  const auto bytes =
+      static_cast<std::int64_t>(record.key.value_or("").size() + record.body.value_or("").size());
+  return {record, owned, bytes};
+}
+
+inline std::vector<Record> records(const std::vector<Letter>& letters) {
+  std::vector<Record> out;
+  for (const auto& one : letters) out.push_back(one.record());
+  return out;
+}
+
+}  // namespace outbox::test
