@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "consumer/core/failure.hpp"
 #include "consumer/core/text.hpp"
 
 namespace outbox {
@@ -56,7 +57,8 @@ pg::Rows HandlerTransaction::checked(Result<pg::Rows> rows) {
   if (rows) return *std::move(rows);
   const Error& error = rows.error();
   if (!first_error_) first_error_ = error;
-  throw SqlError(error.code, error.text());
+  throw SqlError(error.code, error.text(),
+                 is_transient(error) ? SqlError::Repeat::may_help : SqlError::Repeat::is_useless);
 }
 
 Rows HandlerTransaction::exec_params(std::string_view sql, std::vector<Param> params) {

@@ -200,7 +200,8 @@ Inbox& Inbox::operator=(Inbox&&) noexcept = default;
 
 void Inbox::check() {
   const auto fail = [](const Error& error, const std::string& advice) {
-    throw SqlError(error.code, error.text() + advice);
+    throw SqlError(error.code, error.text() + advice,
+                   is_transient(error) ? SqlError::Repeat::may_help : SqlError::Repeat::is_useless);
   };
   if (const Status up = state_->connect(); !up) fail(up.error(), "");
   pg::Params params;

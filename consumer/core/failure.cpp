@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::string_view environment_classes[] = {"0A", "28", "3D", "3F", "42"};
 
+}  // namespace
+
 bool is_transient(const Error& error) {
   return error.disposition == Disposition::retry || error.disposition == Disposition::reconnect ||
          error.disposition == Disposition::in_doubt;
 }
-
-}  // namespace
 
 Failure failure_of(const Error& error) {
   if (is_transient(error)) return {Failure::Kind::transient, error.text()};

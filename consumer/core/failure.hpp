@@ -22,6 +22,10 @@ struct Failure {
   std::string reason;
 };
 
+/// retry, reconnect or in_doubt: the transaction may be repeated as a whole, since its dedup row says what
+/// happened.
+[[nodiscard]] bool is_transient(const Error& error);
+
 /// A failed statement. What PostgreSQL could do better next time is transient; refusals that any message
 /// would meet (classes 0A, 28, 3D, 3F, 42) are the environment's; the rest (constraints, data, an
 /// exception raised in SQL) the message's.

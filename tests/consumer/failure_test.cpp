@@ -30,8 +30,7 @@ TEST_CASE("what PostgreSQL could do better next time is nobody's fault") {
 TEST_CASE("what any message would meet is the environment's, what this one met is the message's") {
   for (const auto* code : {"42501", "42P01", "3F000", "28000", "0A000"})
     CHECK(failure_of(sql(code)).kind == Kind::environment);
-  for (const auto* code : {"25P02"})
-    CHECK(failure_of(sql(code)).kind != Kind::transient);
+  for (const auto* code : {"25P02"}) CHECK(failure_of(sql(code)).kind != Kind::transient);
   for (const auto* code : {"23505", "23514", "22003", "P0001"})
     CHECK(failure_of(sql(code)).kind == Kind::message);
 }
@@ -41,8 +40,9 @@ TEST_CASE("Retry is later, Reject is rejected, and any other exception is the me
   CHECK(thrown(Reject("unknown account")) == Kind::rejected);
   CHECK(thrown(std::logic_error("bug")) == Kind::message);
   CHECK(thrown(42) == Kind::message);
-  CHECK(thrown(SqlError("23514", "refused"), sql("23514")) == Kind::message);
-  CHECK(thrown(SqlError("42501", "refused"), sql("42501")) == Kind::environment);
+  CHECK(thrown(SqlError("23514", "refused", SqlError::Repeat::is_useless), sql("23514")) == Kind::message);
+  CHECK(thrown(SqlError("42501", "refused", SqlError::Repeat::is_useless), sql("42501")) ==
+        Kind::environment);
 }
 
 TEST_CASE("a transient error outweighs what the handler made of it") {

@@ -60,7 +60,7 @@ struct ConsumerOptions {
   std::function<void(std::string_view)> log{};
 };
 
-/// Since run() began. A message counts once for each time it was settled.
+/// Since the Consumer was made. A message counts once for each time it was settled.
 struct Counters {
   std::uint64_t fresh = 0;      ///< applied
   std::uint64_t duplicate = 0;  ///< refused: its effect was there already

@@ -33,13 +33,17 @@ namespace outbox {
 /// knows which states are to be tried again.
 class SqlError : public std::runtime_error {
  public:
-  SqlError(std::string sqlstate, const std::string& message)
-      : std::runtime_error(message), sqlstate_(std::move(sqlstate)) {}
+  enum class Repeat { may_help, is_useless };
+  SqlError(std::string sqlstate, const std::string& message, Repeat repeat)
+      : std::runtime_error(message), sqlstate_(std::move(sqlstate)), repeat_(repeat) {}
   /// Five characters, or empty where the connection broke before PostgreSQL could say one.
   [[nodiscard]] const std::string& sqlstate() const { return sqlstate_; }
+  /// A deadlock, a lost connection and the like: the whole transaction may succeed next time.
+  [[nodiscard]] bool transient() const { return repeat_ == Repeat::may_help; }
 
  private:
   std::string sqlstate_;
+  Repeat repeat_;
 };
 
 /// One parameter of a statement. Values travel as text whose type the server infers ($1 in `balance + $1` is

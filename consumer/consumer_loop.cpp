@@ -1,0 +1,252 @@
+#include "consumer/consumer_loop.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace outbox {
+namespace {
+
+constexpr Millis poll_wait{50};  // also how late stop() may be noticed
+constexpr Millis stall_after{
+    1000};  // polling rests for this long while the buffer is full; then partitions are paused instead
+constexpr int fetch_run_max = 1000;  // records taken before pauses and commits are looked at again
+
+MonoTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+std::string where(const Record& record) {
+  return std::string(record.topic) + "-" + std::to_string(record.partition) +
+         " offset=" + std::to_string(record.offset);
+}
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+void LiveCounters::count(std::span<const Outcome> outcomes) {
+  ++batches;
+  for (const auto& outcome : outcomes) {
+    if (outcome.fate == Fate::applied) ++fresh;
+    if (outcome.fate == Fate::skipped) ++duplicate;
+    if (outcome.fate == Fate::dead) ++dead;
+    if (outcome.fate == Fate::dead && outcome.verdict == Verdict::conflict) ++conflict;
+    if (!outcome.settled()) ++retried;
+  }
+}
+
+Counters LiveCounters::snapshot() const {
+  return {.fresh = fresh,
+          .duplicate = duplicate,
+          .conflict = conflict,
+          .dead = dead,
+          .retried = retried,
+          .batches = batches};
+}
+
+void ConsumerLoop::run(const Handler& handler, const std::atomic<bool>& stop) {
+  subscription_.start({.on_assigned = [this](auto partitions) { assigned(partitions); },
+                       .on_revoked = [this](auto partitions, Revoked how) { revoked(partitions, how); },
+                       .log = options_.log});
+  std::thread worker([&] { work(handler); });
+  std::exception_ptr failure;
+  try {
+    while (!stop) turn();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  shut_down(worker);
+  if (worker_failure_) failure = worker_failure_;
+  if (failure) std::rethrow_exception(failure);
+}
+
+void ConsumerLoop::turn() {
+  adjust_pauses();
+  commit_soon();
+  {
+    std::unique_lock lock(mutex_);
+    if (worker_ended_) throw ConsumerError("the worker ended");
+    if (backlog_.full()) wait_for_room(lock);
+    if (full_since_ && now() - *full_since_ < stall_after) return;
+  }
+  fetch();
+}
+
+void ConsumerLoop::wait_for_room(std::unique_lock<std::mutex>& lock) {
+  if (!full_since_) full_since_ = now();
+  if (now() - *full_since_ < stall_after)
+    changed_.wait_for(lock, poll_wait, [&] { return !backlog_.full() || worker_ended_; });
+  if (!backlog_.full()) full_since_.reset();
+}
+
+void ConsumerLoop::fetch() {
+  Millis wait = poll_wait;
+  for (int i = 0; i < fetch_run_max; ++i) {
+    auto record = subscription_.poll(wait);
+    if (!record) throw ConsumerError(record.error().text());
+    if (!*record) return;
+    const std::lock_guard lock(mutex_);
+    backlog_.push(**std::move(record));
+    changed_.notify_all();
+    if (backlog_.full()) return;
+    wait = Millis{0};
+  }
+}
+
+void ConsumerLoop::adjust_pauses() {
+  std::set<PartitionId> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (full_since_ && !backlog_.full()) full_since_.reset();
+    const bool stalled = full_since_ && now() - *full_since_ >= stall_after;
+    for (auto& id : stalled ? backlog_.assigned() : backlog_.waiting()) wanted.insert(std::move(id));
+  }
+  std::vector<PartitionId> pause, resume;
+  std::ranges::set_difference(wanted, paused_, std::back_inserter(pause));
+  std::ranges::set_difference(paused_, wanted, std::back_inserter(resume));
+  if (!pause.empty()) subscription_.pause(pause);
+  if (!resume.empty()) subscription_.resume(resume);
+  paused_ = std::move(wanted);
+}
+
+void ConsumerLoop::commit_soon() {
+  if (now() < commit_due_) return;
+  std::vector<NextOffset> offsets;
+  {
+    const std::lock_guard lock(mutex_);
+    offsets = backlog_.take_commits();
+  }
+  if (offsets.empty()) return;
+  static_cast<void>(subscription_.commit(offsets, Commit::soon));
+  commit_due_ = now() + options_.commit_interval;
+}
+
+void ConsumerLoop::commit_now() {
+  std::vector<NextOffset> offsets;
+  {
+    const std::lock_guard lock(mutex_);
+    offsets = backlog_.take_commits();
+  }
+  if (offsets.empty()) return;
+  if (const Status done = subscription_.commit(offsets, Commit::now); !done)
+    options_.log("commit_failed reason=\"" + one_line(done.error().text()) +
+                 "\" next=\"the messages come again as duplicates\"");
+}
+
+void ConsumerLoop::assigned(std::span<const PartitionId> partitions) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& id : partitions) {
+    backlog_.assign(id);
+    paused_.erase(id);
+    options_.log("partition_assigned partition=" + id.topic + "-" + std::to_string(id.partition));
+  }
+}
+
+void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how) {
+  {
+    std::unique_lock lock(mutex_);
+    for (const auto& id : partitions) backlog_.retire(id);
+    if (how == Revoked::handed_over) wait_until_idle(lock, partitions);
+    if (how == Revoked::lost)
+      for (const auto& id : partitions) backlog_.revoke(id);
+  }
+  if (how == Revoked::handed_over) commit_now();
+  const std::lock_guard lock(mutex_);
+  for (const auto& id : partitions) {
+    backlog_.revoke(id);
+    paused_.erase(id);
+    options_.log("partition_revoked partition=" + id.topic + "-" + std::to_string(id.partition) +
+                 (how == Revoked::lost ? " lost=true" : ""));
+  }
+}
+
+/// A batch that is not done in time goes on, but its result no longer counts here: the next owner's copy
+/// waits for it in the database, and is judged by it.
+void ConsumerLoop::wait_until_idle(std::unique_lock<std::mutex>& lock,
+                                   std::span<const PartitionId> partitions) {
+  const auto idle = [&] {
+    return worker_ended_ ||
+           std::ranges::none_of(partitions, [&](const auto& id) { return backlog_.at_work(id); });
+  };
+  if (changed_.wait_for(lock, options_.drain_timeout, idle)) return;
+  options_.log("rebalance_slow next=\"the batch at work is cancelled\"");
+  lock.unlock();
+  inbox_.cancel();
+  lock.lock();
+  static_cast<void>(changed_.wait_for(lock, stall_after, idle));
+}
+
+void ConsumerLoop::shut_down(std::thread& worker) {
+  {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+    if (!changed_.wait_for(lock, options_.drain_timeout, [&] { return worker_ended_; })) {
+      options_.log("stop_slow next=\"the batch at work is cancelled\"");
+      lock.unlock();
+      inbox_.cancel();
+    }
+  }
+  worker.join();
+  commit_now();
+  subscription_.close();
+}
+
+void ConsumerLoop::work(const Handler& handler) noexcept {
+  std::exception_ptr failure;
+  try {
+    while (work_once(handler)) {
+    }
+  } catch (const std::exception& e) {
+    failure = std::make_exception_ptr(ConsumerError(e.what()));
+  }
+  const std::lock_guard lock(mutex_);
+  worker_failure_ = failure;
+  worker_ended_ = true;
+  changed_.notify_all();
+}
+
+bool ConsumerLoop::work_once(const Handler& handler) {
+  std::unique_lock lock(mutex_);
+  Backlog::Batch batch;
+  while (!ending_ && (batch = backlog_.take(now())).empty()) {
+    const auto due = backlog_.next_due();
+    due ? static_cast<void>(changed_.wait_until(lock, *due)) : changed_.wait(lock);
+  }
+  if (batch.empty()) return false;
+  lock.unlock();
+
+  std::vector<Record> records;
+  for (const auto& fetched : batch.records) records.push_back(fetched.record);
+  const auto outcomes = inbox_.process(records, handler);
+  counters_.count(outcomes);
+  tell(outcomes, batch);
+
+  lock.lock();
+  backlog_.finish(std::move(batch), outcomes, now());
+  changed_.notify_all();
+  return !ending_;
+}
+
+void ConsumerLoop::tell(std::span<const Outcome> outcomes, const Backlog::Batch& batch) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Record& record = batch.records[i].record;
+    const std::string reason = " reason=\"" + one_line(outcomes[i].reason) + "\"";
+    if (outcomes[i].fate == Fate::dead)
+      options_.log("message_dead at=" + where(record) +
+                   " verdict=" + std::string(to_string(outcomes[i].verdict)) + reason);
+    if (outcomes[i].fate == Fate::failed && record.attempt == 1)
+      options_.log("message_failed at=" + where(record) + reason);
+  }
+  const bool away = outcomes.front().fate == Fate::waiting;
+  if (away && !database_away_)
+    options_.log("work_waits reason=\"" + one_line(outcomes.front().reason) + "\"");
+  if (!away && database_away_) options_.log("work_goes_on");
+  database_away_ = away;
+}
+
+}  // namespace outbox

@@ -1,0 +1,61 @@
+#include "consumer/core/kafka_settings.hpp"
+
+#include <string_view>
+
+namespace outbox {
+namespace {
+
+struct Fixed {
+  std::string_view property;
+  std::string_view value;  ///< empty: it must not be given at all
+  std::string_view why;
+};
+constexpr Fixed fixed[] = {
+    {"enable.auto.commit", "false", "an offset may move only after the database's commit"},
+    {"enable.auto.offset.store", "false", "an offset may move only after the database's commit"},
+    {"auto.offset.reset", "error",
+     "an offset that Kafka no longer has must be seen by a person; see start_at"},
+    {"isolation.level", "read_committed", "messages of an aborted Kafka transaction were never sent"},
+    {"enable.partition.eof", "false", "the loop does not need it"},
+    {"plugin.library.paths", "", "it loads code"},
+};
+
+struct Default {
+  std::string_view property;
+  std::string_view value;
+};
+constexpr Default defaults[] = {
+    {"partition.assignment.strategy", "cooperative-sticky"},
+    {"session.timeout.ms", "6000"},                   // a killed member is missed for this long
+    {"heartbeat.interval.ms", "2000"},                //
+    {"queued.max.messages.kbytes", "16384"},          // memory, with buffer_bytes_max
+    {"queued.min.messages", "10000"},                 //
+    {"fetch.wait.max.ms", "100"},                     //
+    {"allow.auto.create.topics", "false"},            // a mistyped topic is an error
+    {"topic.metadata.refresh.interval.ms", "60000"},  // added partitions are seen within it
+};
+
+}  // namespace
+
+KafkaSettings kafka_settings(const std::map<std::string, std::string>& given, const std::string& name) {
+  KafkaSettings out;
+  out.properties["group.id"] = name;
+  out.properties["client.id"] = "outbox-" + name;
+  for (const auto& [property, value] : defaults) out.properties[std::string(property)] = value;
+  for (const auto& [property, value] : given) out.properties[property] = value;
+  for (const auto& rule : fixed) {
+    const auto found = given.find(std::string(rule.property));
+    if (found != given.end() && (rule.value.empty() || found->second != rule.value))
+      out.refused.push_back(std::string(rule.property)
+                                .append("=")
+                                .append(found->second)
+                                .append(": refused, since ")
+                                .append(rule.why));
+    if (!rule.value.empty()) out.properties[std::string(rule.property)] = rule.value;
+  }
+  if (out.properties["bootstrap.servers"].empty()) out.refused.emplace_back("bootstrap.servers is missing");
+  if (out.properties["group.id"].empty()) out.refused.emplace_back("group.id is empty");
+  return out;
+}
+
+}  // namespace outbox

@@ -1,0 +1,25 @@
+#pragma once
+// Where newly assigned partitions start: at what the group committed, else as core/start.hpp decides.
+
+#include <map>
+#include <string>
+
+#include "base/result.hpp"
+#include "consumer/kafka_handles.hpp"
+#include "outbox/consumer.hpp"
+
+namespace outbox {
+
+/// By topic: how many partitions it had when the group met it first; goes into every commit.
+using BornCounts = std::map<std::string, std::int32_t>;
+
+/// Fills in the offset of every partition of `assigned`, and `born` for their topics. A start at the end is
+/// committed, so that it stays where it was decided. Errors: the cluster did not answer in time, or refused:
+/// fatal. Blocks: up to a minute.
+[[nodiscard]] Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
+                                StartAt start_at, BornCounts& born);
+
+/// Metadata is copied into the element, which owns it.
+void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metadata);
+
+}  // namespace outbox

@@ -1,0 +1,264 @@
+#include "consumer/kafka_subscription.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include "consumer/core/start.hpp"
+#include "consumer/kafka_handles.hpp"
+#include "consumer/kafka_start.hpp"
+
+namespace outbox {
+namespace {
+
+/// A message, its headers as views, and the client that must outlive both.
+struct OwnedMessage {
+  KafkaClient client;
+  KafkaMessage message;
+  std::vector<Header> headers;
+};
+
+std::optional<std::string_view> view(const void* bytes, std::size_t size) {
+  if (!bytes) return std::nullopt;
+  return std::string_view(static_cast<const char*>(bytes), size);
+}
+
+std::vector<Header> headers_of(const rd_kafka_message_t* message) {
+  std::vector<Header> out;
+  rd_kafka_headers_t* list = nullptr;
+  if (rd_kafka_message_headers(message, &list) != RD_KAFKA_RESP_ERR_NO_ERROR) return out;
+  const char* name = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  for (std::size_t i = 0;
+       rd_kafka_header_get_all(list, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; ++i)
+    out.push_back({name, view(value, size)});
+  return out;
+}
+
+Fetched to_fetched(KafkaClient client, KafkaMessage message) {
+  auto owned = std::make_shared<OwnedMessage>();
+  owned->client = std::move(client);
+  owned->headers = headers_of(message.get());
+  owned->message = std::move(message);
+  const auto& raw = *owned->message;
+  const Record record{.topic = rd_kafka_topic_name(raw.rkt),
+                      .partition = raw.partition,
+                      .offset = raw.offset,
+                      .key = view(raw.key, raw.key_len),
+                      .body = view(raw.payload, raw.len),
+                      .headers = owned->headers};
+  return {record, std::move(owned), static_cast<std::int64_t>(raw.key_len + raw.len)};
+}
+
+KafkaList to_list(std::span<const PartitionId> partitions) {
+  KafkaList list{rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size()))};
+  for (const auto& id : partitions)
+    rd_kafka_topic_partition_list_add(list.get(), id.topic.c_str(), id.partition);
+  return list;
+}
+
+std::vector<PartitionId> to_ids(const rd_kafka_topic_partition_list_t* list) {
+  std::vector<PartitionId> out;
+  for (int i = 0; i < list->cnt; ++i) out.push_back({list->elems[i].topic, list->elems[i].partition});
+  return out;
+}
+
+bool ends_the_loop(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+         error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+         error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+}
+
+const char* advice_for(rd_kafka_resp_err_t error) {
+  if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) return "";
+  return "messages were deleted before this group read them, or the topic was made anew: find out which, "
+         "then set the "
+         "group's offset by hand";
+}
+
+class KafkaSubscription final : public Subscription {
+ public:
+  explicit KafkaSubscription(KafkaSubscriptionOptions options) : options_(std::move(options)) {}
+  ~KafkaSubscription() override { KafkaSubscription::close(); }
+
+  Status create();
+  void start(Events events) override;
+  Result<std::optional<Fetched>> poll(Millis timeout) override;
+  void pause(std::span<const PartitionId> partitions) override;
+  void resume(std::span<const PartitionId> partitions) override;
+  Status commit(std::span<const NextOffset> offsets, Commit when) override;
+  void close() override;
+
+ private:
+  static void on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what,
+                           rd_kafka_topic_partition_list_t* partitions, void* self) noexcept;
+  static void on_error(rd_kafka_t* client, int error, const char* reason, void* self) noexcept;
+  static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text) noexcept;
+  void assigned(rd_kafka_topic_partition_list_t* partitions);
+  void revoked(rd_kafka_topic_partition_list_t* partitions);
+  [[nodiscard]] bool cooperative() const;
+  void assign(rd_kafka_topic_partition_list_t* partitions);
+  void unassign(rd_kafka_topic_partition_list_t* partitions);
+  std::optional<Error> judge(const rd_kafka_message_t& message);
+  void say(const std::string& line) {
+    if (events_.log) events_.log(line);
+  }
+
+  KafkaSubscriptionOptions options_;
+  Events events_;
+  KafkaClient client_;
+  BornCounts born_;
+  std::optional<Error> failure_;  ///< of a callback; the next poll() returns it
+  rd_kafka_resp_err_t last_said_ = RD_KAFKA_RESP_ERR_NO_ERROR;
+};
+
+Status KafkaSubscription::create() {
+  KafkaConf conf{rd_kafka_conf_new()};
+  char reason[512];
+  for (const auto& [property, value] : options_.properties)
+    if (rd_kafka_conf_set(conf.get(), property.c_str(), value.c_str(), reason, sizeof reason) !=
+        RD_KAFKA_CONF_OK)
+      return failure(Disposition::fatal, std::string("kafka: ") + reason);
+  rd_kafka_conf_set_opaque(conf.get(), this);
+  rd_kafka_conf_set_rebalance_cb(conf.get(), &KafkaSubscription::on_rebalance);
+  rd_kafka_conf_set_error_cb(conf.get(), &KafkaSubscription::on_error);
+  rd_kafka_conf_set_log_cb(conf.get(), &KafkaSubscription::on_log);
+  rd_kafka_t* client = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof reason);
+  if (!client) return failure(Disposition::fatal, std::string("kafka: ") + reason);
+  static_cast<void>(conf.release());  // the client has it
+  client_ = KafkaClient(
+      client, [](rd_kafka_t* c) { rd_kafka_destroy_flags(c, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); });
+  rd_kafka_poll_set_consumer(client);
+  return {};
+}
+
+void KafkaSubscription::start(Events events) {
+  events_ = std::move(events);
+  const KafkaList topics{rd_kafka_topic_partition_list_new(static_cast<int>(options_.topics.size()))};
+  for (const auto& topic : options_.topics)
+    rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  if (const auto error = rd_kafka_subscribe(client_.get(), topics.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR)
+    failure_ = Error{Disposition::fatal, rd_kafka_err2name(error), rd_kafka_err2str(error),
+                     "look at the topics' names"};
+}
+
+Result<std::optional<Fetched>> KafkaSubscription::poll(Millis timeout) {
+  KafkaMessage message{rd_kafka_consumer_poll(client_.get(), static_cast<int>(timeout.count()))};
+  if (failure_) return failure(*failure_);
+  if (!message) return std::nullopt;
+  if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return to_fetched(client_, std::move(message));
+  if (auto error = judge(*message)) return failure(*std::move(error));
+  return std::nullopt;
+}
+
+std::optional<Error> KafkaSubscription::judge(const rd_kafka_message_t& message) {
+  const auto code = message.err;
+  std::string text = rd_kafka_message_errstr(&message);
+  if (message.rkt)
+    text =
+        std::string(rd_kafka_topic_name(message.rkt)) + "-" + std::to_string(message.partition) + ": " + text;
+  if (ends_the_loop(code)) return Error{Disposition::fatal, rd_kafka_err2name(code), text, advice_for(code)};
+  if (code != last_said_)
+    say("kafka_error code=" + std::string(rd_kafka_err2name(code)) + " reason=\"" + text + "\"");
+  last_said_ = code;
+  return std::nullopt;
+}
+
+void KafkaSubscription::pause(std::span<const PartitionId> partitions) {
+  static_cast<void>(rd_kafka_pause_partitions(client_.get(), to_list(partitions).get()));
+}
+
+void KafkaSubscription::resume(std::span<const PartitionId> partitions) {
+  static_cast<void>(rd_kafka_resume_partitions(client_.get(), to_list(partitions).get()));
+}
+
+Status KafkaSubscription::commit(std::span<const NextOffset> offsets, Commit when) {
+  if (offsets.empty()) return {};
+  const KafkaList list{rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size()))};
+  for (const auto& offset : offsets) {
+    auto* element = rd_kafka_topic_partition_list_add(list.get(), offset.partition.topic.c_str(),
+                                                      offset.partition.partition);
+    element->offset = offset.next;
+    if (const auto found = born_.find(offset.partition.topic); found != born_.end())
+      set_metadata(*element, born_metadata(found->second));
+  }
+  const auto error = rd_kafka_commit(client_.get(), list.get(), when == Commit::soon ? 1 : 0);
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR || when == Commit::soon) return {};
+  return failure(Disposition::retry, std::string("offsets were not committed: ") + rd_kafka_err2str(error),
+                 rd_kafka_err2name(error));
+}
+
+void KafkaSubscription::close() {
+  if (!client_) return;
+  rd_kafka_consumer_close(client_.get());
+  client_.reset();
+}
+
+bool KafkaSubscription::cooperative() const {
+  const char* protocol = rd_kafka_rebalance_protocol(client_.get());
+  return protocol && std::strcmp(protocol, "COOPERATIVE") == 0;
+}
+
+void KafkaSubscription::assign(rd_kafka_topic_partition_list_t* partitions) {
+  if (!cooperative())
+    rd_kafka_assign(client_.get(), partitions);
+  else if (auto* error = rd_kafka_incremental_assign(client_.get(), partitions))
+    rd_kafka_error_destroy(error);
+}
+
+void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
+  if (!cooperative())
+    rd_kafka_assign(client_.get(), nullptr);
+  else if (auto* error = rd_kafka_incremental_unassign(client_.get(), partitions))
+    rd_kafka_error_destroy(error);
+}
+
+void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
+  if (const Status set = set_starts(client_.get(), partitions, options_.start_at, born_); !set) {
+    failure_ = set.error();
+    const KafkaList none{rd_kafka_topic_partition_list_new(0)};
+    return assign(none.get());
+  }
+  events_.on_assigned(to_ids(partitions));
+  assign(partitions);
+  rd_kafka_resume_partitions(client_.get(), partitions);  // a pause of an earlier tenure must not outlive it
+}
+
+void KafkaSubscription::revoked(rd_kafka_topic_partition_list_t* partitions) {
+  const bool lost = rd_kafka_assignment_lost(client_.get()) != 0;
+  events_.on_revoked(to_ids(partitions), lost ? Revoked::lost : Revoked::handed_over);
+  unassign(partitions);
+}
+
+void KafkaSubscription::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
+                                     rd_kafka_topic_partition_list_t* partitions, void* opaque) noexcept {
+  auto& self = *static_cast<KafkaSubscription*>(opaque);
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+    self.assigned(partitions);
+  else if (what == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS)
+    self.revoked(partitions);
+  else
+    self.unassign(partitions);
+}
+
+void KafkaSubscription::on_error(rd_kafka_t*, int error, const char* reason, void* opaque) noexcept {
+  auto& self = *static_cast<KafkaSubscription*>(opaque);
+  const auto code = static_cast<rd_kafka_resp_err_t>(error);
+  if (code == self.last_said_) return;
+  self.last_said_ = code;
+  self.say("kafka_error code=" + std::string(rd_kafka_err2name(code)) + " reason=\"" +
+           (reason ? reason : "") + "\"");
+}
+
+// Everything that matters comes as an error event too; what is left is chatter about single brokers.
+void KafkaSubscription::on_log(const rd_kafka_t*, int, const char*, const char*) noexcept {}
+
+}  // namespace
+
+Result<std::unique_ptr<Subscription>> subscribe_kafka(KafkaSubscriptionOptions options) {
+  auto subscription = std::make_unique<KafkaSubscription>(std::move(options));
+  if (const Status created = subscription->create(); !created) return failure(created.error());
+  return std::unique_ptr<Subscription>(std::move(subscription));
+}
+
+}  // namespace outbox
