@@ -1,0 +1,186 @@
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "cli.hpp"
+#include "pg/identifier.hpp"
+#include "sql/queries.hpp"
+#include "tests/support/postgres.hpp"
+
+using namespace outbox::test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Finished migrate(const CliFolder& folder, const TestDatabase& database, std::vector<std::string> more = {}) {
+  std::vector<std::string> args{"migrate", "--uri", database.uri()};
+  args.insert(args.end(), more.begin(), more.end());
+  return folder.outboxd(args);
+}
+
+nlohmann::json status_json(const CliFolder& folder, std::vector<std::string> more = {}) {
+  std::vector<std::string> args{"status", "--json"};
+  args.insert(args.end(), more.begin(), more.end());
+  const auto done = folder.outboxd(args);
+  REQUIRE_MESSAGE(done.status.code == 0, done.errors);
+  return nlohmann::json::parse(done.output);
+}
+
+}  // namespace
+
+TEST_CASE("migrate makes the tables, and a second time finds nothing to do") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  const auto first = migrate(folder, database);
+  REQUIRE_MESSAGE(first.status.code == 0, first.errors);
+  CHECK(has(first.output, "payments: version "));
+  CHECK_MESSAGE(has(first.output, "applied outbox"), first.output);
+  CHECK(has(folder.outboxd({"migrate"}).output, "nothing to do"));
+}
+
+TEST_CASE("migrate --print writes SQL and touches nothing") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri(), "    source: { table: '\"My Box\".\"m.s\"' }\n"));
+  const auto printed = folder.outboxd({"migrate", "--print", "--grants"});
+  CHECK(printed.status.code == 0);
+  CHECK(has(printed.output, "\"My Box\".\"m.s\""));
+  CHECK(has(printed.output, "GRANT"));
+  const auto schemas = must(database.session().exec("SELECT 1 FROM pg_namespace WHERE nspname = 'My Box'"));
+  CHECK(schemas.empty());
+}
+
+TEST_CASE("migrate --table needs no file") {
+  const TestDatabase database;
+  const auto done = migrate(CliFolder(), database, {"--table", "box.msg"});
+  CHECK(done.status.code == 0);
+  CHECK(must(database.session().exec("SELECT 1 FROM box.msg")).empty());
+}
+
+TEST_CASE("status counts what waits, what is held and what is dead, and names owner and holds") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  REQUIRE(migrate(folder, database).status.code == 0);
+  must(database.session().exec_script(R"(
+    INSERT INTO outbox_msg (topic, msg_key, body, status) SELECT 't', 'k' || n, '{}', 'PENDING' FROM generate_series(1, 7) n;
+    INSERT INTO outbox_msg (topic, body, available_at) VALUES ('t', '1', now() - interval '1 min'), ('t', '2', now() + interval '1 h');
+    INSERT INTO outbox_msg (topic, msg_key, body, status) VALUES ('t', E'a\nb', '1', 'HELD'), ('t', 'c', '2', 'DEAD'), ('t', 'c', '2', 'DEAD');
+    INSERT INTO outbox_msg (topic, body, status) SELECT 't', '1', 'SENT' FROM generate_series(1, 30);
+    INSERT INTO outbox_msg (topic, body, status) VALUES ('t', '1', 'CANCELLED'), ('t', '1', 'DISCARDED');
+    INSERT INTO outbox_hold (source, scope, topic, msg_key, reason) VALUES ('public.outbox_msg', 'key', 't', E'a\nb', E'too\x1b[2J large');
+    INSERT INTO outbox_hold (source, scope, topic, reason) VALUES ('other.outbox', 'topic', 't', 'not ours');
+    SELECT outbox_lease_take('public.outbox_msg', 'host:1-abc', 8, '1 min', 12.5))"));
+
+  const auto cheap = status_json(folder);
+  CHECK(cheap["pipeline"] == "payments");
+  CHECK(cheap["counts"]["pending"] == 7);
+  CHECK(cheap["counts"]["due"] == 1);
+  CHECK(cheap["counts"]["scheduled"] == 1);
+  CHECK(cheap["counts"]["held"] == 1);
+  CHECK(cheap["counts"]["dead"] == 2);
+  CHECK(cheap["counts"]["sent_estimated"] == true);
+  CHECK(cheap["oldest_waiting_ms"].get<int>() >= 60'000);
+  CHECK(cheap["sent_per_s"] == 12.5);
+  CHECK(cheap["lanes"].size() == 8);
+  CHECK(cheap["lanes"][7]["owner"] == "host:1-abc");
+  CHECK(cheap["lanes"][7]["epoch"] == 1);
+  CHECK(cheap["lanes"][7]["remaining_ms"].get<int>() > 0);
+  CHECK(cheap["holds_total"] == 1);
+  CHECK(cheap["holds"][0]["key"] == "a\nb");
+
+  const auto exact = status_json(folder, {"--exact"});
+  CHECK(exact["counts"]["sent"] == 30);
+  CHECK(exact["counts"]["cancelled"] == 1);
+  CHECK(exact["counts"]["discarded"] == 1);
+
+  const auto text = folder.outboxd({"status"});
+  CHECK(text.output.find('\x1b') == std::string::npos);
+  CHECK(has(text.output, "payments\n  pending 7  due 1  scheduled 1  held 1  dead 2  sent ~"));
+  CHECK(has(text.output, "  lanes 0-7  epoch 1  owner host:1-abc, renewed "));
+  CHECK(has(text.output, R"(    key t key "a\nb"  since )"));
+}
+
+TEST_CASE("status of a table never relayed has no owner, no age and no holds") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  REQUIRE(migrate(folder, database).status.code == 0);
+  const auto empty = status_json(folder);
+  CHECK(empty["counts"]["pending"] == 0);
+  CHECK(empty["oldest_waiting_ms"].is_null());
+  CHECK(empty["lanes"].empty());
+  CHECK(has(folder.outboxd({"status"}).output, "oldest waiting none"));
+}
+
+TEST_CASE("status reads no sent row: it costs the same with fifty thousand of them") {
+  const TestDatabase database;
+  REQUIRE(migrate(CliFolder(), database, {"--table", "public.outbox_msg"}).status.code == 0);
+  auto session = database.session();
+  const auto plan = [&] {
+    must(session.exec("BEGIN"));
+    must(session.exec(outbox::sql::queries::status_settings));
+    const auto sql = outbox::pg::fill_template(outbox::sql::queries::status_counts,
+                                               {{"table", "\"public\".\"outbox_msg\""}});
+    const auto rows = must(session.exec("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + sql));
+    auto json = nlohmann::json::parse(rows.text(0, 0));
+    must(session.exec("COMMIT"));
+    return json[0]["Plan"];
+  };
+  const auto blocks = [](const nlohmann::json& p) {
+    return p["Shared Hit Blocks"].get<int>() + p["Shared Read Blocks"].get<int>();
+  };
+  must(session.exec("INSERT INTO outbox_msg (topic, body) VALUES ('t', '1')"));
+  must(session.exec("VACUUM ANALYZE outbox_msg"));
+  plan();  // the catalogs are in the caches of the session now
+  const int before = blocks(plan());
+  must(session.exec(
+      "INSERT INTO outbox_msg (topic, body, status) SELECT 't', '1', 'SENT' FROM generate_series(1, 50000)"));
+  must(session.exec("VACUUM ANALYZE outbox_msg"));
+  plan();
+  const auto after = plan();
+  CHECK_MESSAGE(blocks(after) <= 2 * before, before);
+  CHECK(after.dump().find("Seq Scan") == std::string::npos);
+}
+
+TEST_CASE("a start-up problem is one clear line with its exit code, and no secret in it") {
+  const PostgresServer server({.settings = {}, .host_auth = "scram-sha-256"});
+  const std::string socket = "postgresql:///postgres?host=" + server.socket_folder() +
+                             "&port=" + std::to_string(server.port()) + "&user=postgres";
+  auto session = must(outbox::pg::Session::connect({.uri = socket}));
+  must(session.exec("CREATE ROLE poor LOGIN PASSWORD 'right'"));
+  const std::string host = "127.0.0.1:" + std::to_string(server.port());
+
+  struct Case {
+    std::string uri;
+    int code;
+    const char* sqlstate;
+  };
+  const Case cases[] = {
+      {"postgresql://poor:hush@" + host + "/postgres", 4, "28P01"},
+      {"postgresql://poor:right@" + host + "/nowhere", 4, "3D000"},
+      {"postgresql://poor:right@" + host + "/postgres", 4, "42P01"},
+      {"postgresql://poor:right@127.0.0.1:1/postgres", 3, "127.0.0.1"},
+  };
+  for (const Case& wrong : cases) {
+    const auto status = CliFolder(one_pipeline(wrong.uri)).outboxd({"status"});
+    CHECK_MESSAGE(status.status.code == wrong.code, status.errors);
+    CHECK_MESSAGE(has(status.errors, wrong.sqlstate), status.errors);
+    CHECK(status.errors.starts_with("outboxd: payments: "));
+    CHECK(std::ranges::count_if(status.errors, [](char c) { return c == '\n'; }) == 1);
+    CHECK_FALSE(has(status.errors, "hush"));
+    if (wrong.code == 3) continue;
+    const auto run = CliFolder(one_pipeline(wrong.uri)).outboxd({"run"});
+    CHECK_MESSAGE(run.status.code == wrong.code, run.errors);
+    CHECK_MESSAGE(has(run.errors, "error database_refused pipeline=payments error=\""), run.errors);
+    CHECK_MESSAGE(has(run.errors, wrong.sqlstate), run.errors);
+  }
+
+  must(session.exec("ALTER ROLE poor CREATEROLE"));
+  REQUIRE(CliFolder().outboxd({"migrate", "--table", "public.outbox_msg", "--uri", socket}).status.code == 0);
+  const auto refused =
+      CliFolder(one_pipeline("postgresql://poor:right@" + host + "/postgres")).outboxd({"run"});
+  CHECK(refused.status == ExitStatus{4, 0});
+  CHECK_MESSAGE(has(refused.errors, "42501"), refused.errors);
+}
