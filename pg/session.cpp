@@ -203,4 +203,9 @@ void Session::cancel() noexcept {
   if (state_->cancel) PQcancel(state_->cancel.get(), reason, sizeof reason);
 }
 
+std::string libpq_version() {
+  const int number = PQlibVersion();
+  return std::to_string(number / 10000) + "." + std::to_string(number % 10000);
+}
+
 }  // namespace outbox::pg

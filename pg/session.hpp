@@ -69,4 +69,7 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
+/// The libpq that this program runs with: "15.20".
+[[nodiscard]] std::string libpq_version();
+
 }  // namespace outbox::pg

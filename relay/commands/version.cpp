@@ -2,21 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/version.hpp>
-#include <libpq-fe.h>
 #include <librdkafka/rdkafka.h>
 #include <spdlog/version.h>
 
 #include <cstdio>
 #include <string>
 
+#include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 
 namespace outbox::commands {
 namespace {
-
-std::string libpq_version(int number) {
-  return std::to_string(number / 10000) + "." + std::to_string(number % 10000);
-}
 
 // RD_KAFKA_VERSION is 0xMMmmrrpp.
 std::string rdkafka_version(int number) {
@@ -31,7 +27,7 @@ std::string spdlog_version() {
 
 std::string version_text() {
   std::string out = "outboxd " OUTBOX_VERSION "\n";
-  out += "libpq " + libpq_version(PQlibVersion()) + "\n";
+  out += "libpq " + pg::libpq_version() + "\n";
   out += "librdkafka " + std::string(rd_kafka_version_str()) + " (built with " +
          rdkafka_version(RD_KAFKA_VERSION) + ")\n";
   out += "yaml-cpp " OUTBOX_YAML_CPP_VERSION "\n";
