@@ -1,0 +1,100 @@
+// A service that is killed, at a moment of our choosing and at any moment.
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "kafka_letters.hpp"
+#include "service_database.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/kafka.hpp"
+#include "tests/support/process.hpp"
+
+using namespace outbox;
+using namespace outbox::test;
+
+namespace {
+
+struct Ledger {
+  explicit Ledger(int partitions) : topic(KafkaCluster::shared().new_topic("transfers", partitions)) {}
+
+  [[nodiscard]] ProcessOptions options(const std::string& commit_interval_ms) const {
+    return {.args = {"--postgres", db.database.uri(), "--kafka", kafka, "--topic", topic, "--name", topic,
+                     "--commit-interval-ms", commit_interval_ms, "--batch-rows", "20"}};
+  }
+  void send(int first, int count, int partitions) const {
+    std::vector<Letter> letters;
+    for (int i = first; i < first + count; ++i) {
+      letters.push_back(letter(v7(i), R"({"transfer":")" + std::to_string(i) + R"(","account":"a)" +
+                                          std::to_string(i % partitions) + R"(","amount":1})"));
+      letters.back().partition = i % partitions;
+    }
+    test::send(kafka, topic, letters);
+  }
+  std::int64_t entries() {
+    const auto there = db.text("SELECT coalesce(to_regclass('ledger_account')::text, '')");
+    return there.empty() ? 0 : db.number("SELECT count(*) FROM ledger_entry");
+  }
+
+  std::string kafka = KafkaCluster::shared().bootstrap();
+  std::string topic;
+  ServiceDatabase db;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "killed between the database's commit and Kafka's: everything comes again, and nothing takes effect "
+    "again") {
+  Ledger ledger(2);
+  ledger.send(0, 200, 2);
+  {
+    Process service(OUTBOX_LEDGER_CONSUMER, ledger.options("3600000"));
+    eventually(
+        "all entries", [&] { return ledger.entries() == 200; }, Millis{40'000});
+    service.kill(SIGKILL);
+    static_cast<void>(service.wait());
+  }
+  Process again(OUTBOX_LEDGER_CONSUMER, ledger.options("50"));
+  const auto passed = [&] {
+    return committed(ledger.kafka, ledger.topic, ledger.topic, 0) == 100 &&
+           committed(ledger.kafka, ledger.topic, ledger.topic, 1) == 100;
+  };
+  eventually("the offsets passed", passed, Millis{40'000});
+  again.kill(SIGTERM);
+  CHECK(again.wait().code == 0);
+  INFO(again.output());
+  CHECK(again.output().find("fresh=0 duplicate=") == 0);
+  CHECK(again.output().find("duplicate=0") == std::string::npos);
+  CHECK(ledger.entries() == 200);
+  CHECK(ledger.db.number("SELECT sum(balance)::bigint FROM ledger_account") == 200);
+}
+
+TEST_CASE(
+    "killed at any moment, again and again: each transfer is applied once, in the order of its account") {
+  Ledger ledger(3);
+  std::mt19937 random(20'261'129);
+  constexpr int total = 1500;
+  int sent = 0;
+  for (int round = 0; round < 4; ++round) {
+    ledger.send(sent, total / 5, 3);
+    sent += total / 5;
+    Process service(OUTBOX_LEDGER_CONSUMER, ledger.options("20"));
+    const auto enough = ledger.entries() + std::uniform_int_distribution(1, 250)(random);
+    static_cast<void>(happens_within(Millis{20'000}, [&] { return ledger.entries() >= enough; }));
+    service.kill(SIGKILL);
+    static_cast<void>(service.wait());
+  }
+  ledger.send(sent, total - sent, 3);
+  Process last(OUTBOX_LEDGER_CONSUMER, ledger.options("20"));
+  eventually(
+      "all entries", [&] { return ledger.entries() >= total; }, Millis{60'000});
+  last.kill(SIGTERM);
+  CHECK(last.wait().code == 0);
+  CHECK(ledger.db.number("SELECT count(DISTINCT transfer) FROM ledger_entry") == total);
+  CHECK(ledger.entries() == total);
+  CHECK(ledger.db.number("SELECT sum(balance)::bigint FROM ledger_account") == total);
+  CHECK(ledger.db.number("SELECT count(*) FROM (SELECT transfer::int < lag(transfer::int) OVER (PARTITION BY "
+                         "account ORDER BY seq)"
+                         " AS back FROM ledger_entry) o WHERE back") == 0);
+}
