@@ -17,7 +17,7 @@ namespace outbox::relay {
 
 struct EnvelopeOptions {
   HeaderPreset preset = HeaderPreset::plain;
-  std::string source;  ///< the pipeline's name: outbox-source and ce_source
+  std::string source{};  ///< the pipeline's name: outbox-source and ce_source
   std::string content_type =
       "application/json";  ///< of cloudevents, where the row names none; empty: left out
 };

@@ -82,6 +82,11 @@ class KafkaCluster {
   void start(int node = 1);   ///< with its data, as after a crash; waits until it is ready
   void pause(int node = 1);   ///< SIGSTOP: connections stay open, nothing answers; not on a mock
   void resume(int node = 1);  ///< SIGCONT
+  /// A Kafka tool as `kafka-cluster tool` runs it, {"acls", "--add", …}; not on a mock. Returns what it
+  /// printed.
+  std::string run_tool(const std::vector<std::string>& words);
+  /// A mock only: the next requests of that kind are answered with these errors, by the protocol's numbers.
+  void fail_requests(std::int16_t api_key, const std::vector<int>& errors);
 
  private:
   struct State;

@@ -213,6 +213,19 @@ void KafkaCluster::resume(int node) {
   state_->node("resume", node);
 }
 
+std::string KafkaCluster::run_tool(const std::vector<std::string>& words) {
+  std::vector<std::string> all{"tool", "--dir", state_->folder};
+  all.insert(all.end(), words.begin(), words.end());
+  return run_or_throw(all);
+}
+
+void KafkaCluster::fail_requests(std::int16_t api_key, const std::vector<int>& errors) {
+  if (!state_->mock) throw std::runtime_error("kafka: only a mock cluster fails requests on demand");
+  std::vector<rd_kafka_resp_err_t> codes;
+  for (const int error : errors) codes.push_back(static_cast<rd_kafka_resp_err_t>(error));
+  rd_kafka_mock_push_request_errors_array(state_->mock.get(), api_key, codes.size(), codes.data());
+}
+
 std::optional<std::string> KafkaRecord::header(std::string_view name) const {
   const auto found = std::ranges::find_if(headers, [&](const auto& header) { return header.first == name; });
   return found == headers.end() ? std::nullopt : found->second;

@@ -1,0 +1,75 @@
+#pragma once
+// One idempotent producer: librdkafka's handle, its topics, and a register of what was handed to it and is
+// not reported yet, so that nothing can get lost with it. For the sources of this folder only.
+//
+// Lifecycle: make → produce, poll … → (purge) → destroyed. One thread at a time; ownership may move to
+// another thread. Destruction blocks: it purges and joins librdkafka's threads, and after it no payload is
+// looked at any more.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "relay/io/kafka_handles.hpp"
+#include "relay/io/kafka_options.hpp"
+#include "relay/ports.hpp"
+
+namespace outbox::relay {
+
+class KafkaProducer {
+ public:
+  /// `wake_fd`: an eventfd that becomes readable when the queue of events is no longer empty.
+  /// Errors: fatal: the configuration or the version is refused.
+  [[nodiscard]] static Result<std::shared_ptr<KafkaProducer>> make(const KafkaOptions& options, int wake_fd);
+  ~KafkaProducer();
+  KafkaProducer(const KafkaProducer&) = delete;
+  KafkaProducer& operator=(const KafkaProducer&) = delete;
+
+  /// Shape: NO_ERROR: it will be reported by an event, and key and headers were copied, the body was not.
+  /// Anything else: nothing was taken.
+  [[nodiscard]] rd_kafka_resp_err_t produce(const Outgoing& out, std::span<const Header> headers);
+
+  /// The next event, or null. Waits up to `patience`.
+  [[nodiscard]] KafkaEvent poll(Millis patience = Millis{0});
+  /// Shape: appends a Delivery for each message of a delivery report, and forgets them.
+  void take_deliveries(rd_kafka_event_t* event, std::vector<Delivery>& deliveries);
+
+  /// Drops what is queued and in flight; each message is reported by an event soon.
+  void purge();
+  /// No event wakes anybody any more; for the thread that takes the producer over.
+  void silence();
+  /// How many messages are not reported yet.
+  [[nodiscard]] std::size_t outstanding() const { return outstanding_; }
+  /// Shape: appends a Delivery, refused as `unsent`, for each message that is not reported, and forgets them.
+  void give_up(std::vector<Delivery>& deliveries, const std::string& reason);
+
+  [[nodiscard]] rd_kafka_t* handle() const { return client_.get(); }
+
+ private:
+  struct Slot {
+    Token token = 0;
+    Partition partition;
+    bool used = false;
+  };
+
+  explicit KafkaProducer(KafkaClient client);
+  rd_kafka_topic_t* topic(std::string_view name);
+  std::uint32_t take_slot(const Outgoing& out);
+  Slot leave_slot(const void* opaque);
+
+  KafkaClient client_;
+  KafkaQueue queue_;
+  std::unordered_map<std::string, KafkaTopic> topics_;
+  rd_kafka_topic_t* last_topic_ = nullptr;  // most messages go where the one before went
+  std::string last_name_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::size_t outstanding_ = 0;
+};
+
+}  // namespace outbox::relay
