@@ -2,11 +2,11 @@
 // A Kafka for tests. A test asks for the shared one, or for a cluster of its own whose brokers it may kill
 // and freeze.
 //
-// The shared one is, in this order: the cluster that OUTBOX_TEST_KAFKA names (HOST:PORT,…); a real single
-// broker in a temporary folder, started by tests/support/kafka/kafka-cluster and stopped with the process;
-// where no Java or Maven can be had, librdkafka's mock cluster inside this process, which says so on standard
-// error. With OUTBOX_REQUIRE_REAL_KAFKA=1 that last step is an error. Everything here blocks and throws
-// std::runtime_error: a time-out is an error, never "nothing there". One thread at a time.
+// The shared one is, in this order: the cluster that OUTBOX_TEST_KAFKA names (HOST:PORT,…; services.hpp); a
+// real single broker in a temporary folder, started by tests/support/kafka/kafka-cluster and stopped with the
+// process; where no Java or Maven can be had, librdkafka's mock cluster inside this process, which says so on
+// standard error. With OUTBOX_REQUIRE_REAL_KAFKA=1 that last step is an error. Everything here blocks and
+// throws std::runtime_error: a time-out is an error, never "nothing there". One thread at a time.
 
 #include <chrono>
 #include <cstdint>

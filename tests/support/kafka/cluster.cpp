@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "tests/support/kafka/handles.hpp"
+#include "tests/support/services.hpp"
 
 namespace outbox::test {
 namespace {
@@ -118,7 +119,7 @@ KafkaCluster::KafkaCluster(KafkaOptions options) : state_(std::make_unique<State
     state_->start_mock(options.brokers);
   } else if (options.kind == KafkaKind::external) {
     state_->kind = KafkaKind::external;
-    state_->bootstrap = std::getenv("OUTBOX_TEST_KAFKA");
+    state_->bootstrap = service_address("OUTBOX_TEST_KAFKA").value();
   } else if (real_can_be_had()) {
     state_->start_real(options);
   } else if (is_set("OUTBOX_REQUIRE_REAL_KAFKA")) {
@@ -142,8 +143,14 @@ KafkaCluster::~KafkaCluster() {
   std::filesystem::remove_all(std::filesystem::path{state_->folder}.parent_path(), ignored);
 }
 
+// A mock cluster of another process makes topics of one size only, so this process takes one of its own.
 KafkaCluster& KafkaCluster::shared() {
-  static KafkaCluster cluster{{.kind = is_set("OUTBOX_TEST_KAFKA") ? KafkaKind::external : KafkaKind::real}};
+  static KafkaCluster cluster{[] {
+    KafkaOptions options;
+    if (service_address("OUTBOX_TEST_KAFKA")) options.kind = KafkaKind::external;
+    if (service_address("OUTBOX_TEST_KAFKA_KIND") == "mock") options.kind = KafkaKind::mock;
+    return options;
+  }()};
   return cluster;
 }
 
