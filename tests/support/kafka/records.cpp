@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 
 #include "tests/support/kafka/cluster.hpp"
@@ -41,6 +42,22 @@ KafkaRecord record_of(const rd_kafka_message_t& message) {
   return record;
 }
 
+// A broker is told of its leadership a moment after the metadata says so.
+std::int64_t end_of(rd_kafka_t* client, const std::string& topic, std::int32_t partition) {
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  for (;;) {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    const auto error =
+        rd_kafka_query_watermark_offsets(client, topic.c_str(), partition, &low, &high, 10'000);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return high > low ? high : 0;
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("kafka: watermarks of " + topic + ": " + rd_kafka_err2str(error));
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
 // The high watermarks as a read-uncommitted reader has them: what lies below is what the caller means by
 // "all".
 std::map<std::int32_t, std::int64_t> ends_of(rd_kafka_t* client, const std::string& topic) {
@@ -48,13 +65,7 @@ std::map<std::int32_t, std::int64_t> ends_of(rd_kafka_t* client, const std::stri
   if (partitions <= 0) throw std::runtime_error("kafka: reading " + topic + ": no such topic");
   std::map<std::int32_t, std::int64_t> ends;
   for (std::int32_t p = 0; p < partitions; ++p) {
-    std::int64_t low = 0;
-    std::int64_t high = 0;
-    const auto error = rd_kafka_query_watermark_offsets(client, topic.c_str(), p, &low, &high, 30'000);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      throw std::runtime_error("kafka: watermarks of " + topic + ": " + rd_kafka_err2str(error));
-    }
-    if (high > low) ends[p] = high;
+    if (const auto end = end_of(client, topic, p); end > 0) ends[p] = end;
   }
   return ends;
 }
