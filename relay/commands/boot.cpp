@@ -1,5 +1,6 @@
 #include "relay/commands/boot.hpp"
 
+#include <librdkafka/rdkafka.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
+#include "relay/core/kafka_library.hpp"
 #include "relay/io/source_facts.hpp"
 
 namespace outbox::commands {
@@ -39,6 +41,13 @@ std::string fresh_instance() {
 
 log::Logger open_log(const config::Log& wanted) {
   return log::to_stderr(static_cast<log::Level>(wanted.level), static_cast<log::Format>(wanted.format));
+}
+
+ExitCode look_at_librdkafka(const log::Logger& logger) {
+  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
+  if (judgement.fit != relay::LibraryFit::unfit) return ExitCode::ok;
+  logger.error("librdkafka_refused", {{"version", rd_kafka_version_str()}, {"why", judgement.why}});
+  return ExitCode::refused;
 }
 
 ExitCode look_at_databases(const config::Config& config, const log::Logger& logger) {

@@ -15,6 +15,10 @@ namespace outbox::commands {
 /// The log as the file asks for it.
 [[nodiscard]] log::Logger open_log(const config::Log& wanted);
 
+/// Shape: whether the librdkafka that runs can keep the promise; an ERROR line where it cannot. Answers ok or
+/// refused.
+[[nodiscard]] ExitCode look_at_librdkafka(const log::Logger& logger);
+
 /// Shape: each pipeline's database is asked once whether it can be worked with: password, database, table,
 /// columns, privileges. One ERROR line for each that cannot; an unreachable one is a WARN, since the relay
 /// waits for it. Blocks: a connect and a round trip each. Answers ok, or the worst code.

@@ -1,6 +1,7 @@
 // `outboxd config check | show | docs | sample`.
 
 #include <CLI/CLI.hpp>
+#include <librdkafka/rdkafka.h>
 
 #include <cstdio>
 #include <memory>
@@ -9,12 +10,21 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/config/print.hpp"
+#include "relay/core/kafka_library.hpp"
 
 namespace outbox::commands {
 namespace {
 
 ExitCode print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 ? ExitCode::failed : ExitCode::ok;
+}
+
+std::string library_remark() {
+  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
+  if (judgement.fit == relay::LibraryFit::fit) return "";
+  const char* means = judgement.fit == relay::LibraryFit::unfit ? "run will refuse" : "mind";
+  return "librdkafka " + std::string(rd_kafka_version_str()) + ", " + means + ": " +
+         std::string(judgement.why) + "\n";
 }
 
 // What an operator should have decided knowingly.
@@ -40,7 +50,7 @@ ExitCode check(const std::string& file) {
     out += "pipeline " + pipeline.name + ": " + pipeline.source.table + " to " +
            pipeline.kafka.at("bootstrap.servers") + "\n" + remarks(pipeline);
   }
-  return print(out);
+  return print(out + library_remark());
 }
 
 ExitCode show(const std::string& file) {

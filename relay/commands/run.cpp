@@ -32,6 +32,7 @@ ExitCode run(const std::string& file) {
   if (config.instance.empty()) config.instance = fresh_instance();
   const log::Logger logger = open_log(config.log);
   say_what_starts(config, logger);
+  if (const ExitCode code = look_at_librdkafka(logger); code != ExitCode::ok) return code;
   if (const ExitCode code = look_at_databases(config, logger); code != ExitCode::ok) return code;
   return run_pipelines(config, logger);
 }

@@ -32,6 +32,7 @@ where each value comes from, `outboxd config sample` prints [config/outboxd.yaml
   empty; `$$` is one `$`. What a variable holds is taken as it is, never read as YAML.
 - A secret may be `file:/path` as a whole: the file's content, without the line end it closes with. Secrets are
   `postgres.uri` and the properties of `kafka` marked so below; they are masked wherever values are shown.
+- A change takes effect at the next start, unless its option says otherwise.
 - Unknown and duplicate keys, tabs, anchors and a second document are refused.
 )";
 

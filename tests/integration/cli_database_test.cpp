@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cli.hpp"
 #include "pg/identifier.hpp"
@@ -183,4 +184,42 @@ TEST_CASE("a start-up problem is one clear line with its exit code, and no secre
       CliFolder(one_pipeline("postgresql://poor:right@" + host + "/postgres")).outboxd({"run"});
   CHECK(refused.status == ExitStatus{4, 0});
   CHECK_MESSAGE(has(refused.errors, "42501"), refused.errors);
+}
+
+TEST_CASE("with log.format json every line of standard error is one JSON object") {
+  const TestDatabase database;
+  const CliFolder folder(
+      "log: { format: json, level: debug }\n" +
+      one_pipeline(database.uri(), "    source: { table: '\"no\"\"body \u2028\"', after_sent: delete }\n"));
+  const auto done = folder.outboxd({"run"});
+  CHECK(done.status.code == 4);
+  std::istringstream lines(done.errors);
+  std::vector<std::string> events;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    CHECK(json["time"].get<std::string>().size() == std::string_view("2026-11-29T16:05:00.123456Z").size());
+    CHECK(json["level"].is_string());
+    events.push_back(json["event"]);
+  }
+  CHECK(events == std::vector<std::string>{"starting", "rows_are_deleted_once_sent", "database_refused"});
+}
+
+TEST_CASE("status --watch looks again and again, and through a pipe without a word to a terminal") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  REQUIRE(migrate(folder, database).status.code == 0);
+  for (const bool json : {true, false}) {
+    ProcessOptions options;
+    options.args = {"status", "-c", folder.file(), "--watch"};
+    if (json) options.args.emplace_back("--json");
+    Process watch(OUTBOXD_PROGRAM, options);
+    eventually("a second look", [&] {
+      const std::string output = watch.output();
+      const auto first = output.find("payments");
+      return first != std::string::npos && output.find("payments", first + 1) != std::string::npos;
+    });
+    watch.kill(SIGTERM);
+    CHECK(watch.wait().signal == SIGTERM);
+    CHECK(watch.output().find('\x1b') == std::string::npos);
+  }
 }
