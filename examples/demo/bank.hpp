@@ -8,7 +8,7 @@
 namespace demo {
 
 /// Each account's opening balance, in cents.
-inline constexpr std::int64_t opening_balance = 100'000;
+inline constexpr std::int64_t opening_balance = 500'000;
 
 /// Makes the bank's tables and its login role `bank`, which may insert messages and nothing else of the
 /// outbox.

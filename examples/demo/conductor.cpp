@@ -1,6 +1,7 @@
 #include "examples/demo/conductor.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
@@ -14,6 +15,12 @@ namespace demo {
 namespace {
 
 constexpr auto look_interval = std::chrono::milliseconds(100);
+
+volatile std::sig_atomic_t interrupted = 0;
+
+extern "C" void on_interrupt(int) {
+  interrupted = 1;
+}
 
 class Conductor {
  public:
@@ -63,6 +70,7 @@ class Conductor {
 
  private:
   void watch() {
+    if (interrupted != 0) throw std::runtime_error("interrupted");
     Progress now = look(bank_, ledger_);
     now.refused = stage_.ledger().sum_of("refused");
     if (now != progress_) moved_ = view_.seconds();
@@ -120,6 +128,8 @@ class Conductor {
 }  // namespace
 
 int conduct(const DemoOptions& options) {
+  std::signal(SIGINT, on_interrupt);  // what was started is stopped and deleted on the way out
+  std::signal(SIGTERM, on_interrupt);
   View view;
   view.say("a throwaway PostgreSQL, a Kafka and three programs are started in a temporary folder");
   Conductor conductor(options, view);

@@ -8,7 +8,6 @@
 #include "examples/demo/bank.hpp"
 #include "examples/demo/conductor.hpp"
 #include "examples/demo/ledger.hpp"
-#include "examples/demo/stage.hpp"
 
 namespace {
 
@@ -66,17 +65,13 @@ int run(int argc, char** argv) {
   demo::DemoOptions options;
   demo::CoreOptions core_options;
   demo::LedgerOptions ledger_options;
-  std::string mock_topic;
   add_demo_options(app, options);
   const CLI::App* core = add_core(app, core_options);
   const CLI::App* ledger = add_ledger(app, ledger_options);
-  CLI::App* kafka = app.add_subcommand("kafka", "")->group("");
-  kafka->add_option("topic", mock_topic)->required();
   CLI11_PARSE(app, argc, argv);
 
   if (core->parsed()) return demo::run_core(core_options), 0;
   if (ledger->parsed()) return demo::run_ledger(ledger_options), 0;
-  if (kafka->parsed()) return demo::run_mock_kafka(mock_topic), 0;
   return demo::conduct(options);
 }
 

@@ -1,8 +1,6 @@
 #include "examples/demo/stage.hpp"
 
-#include <csignal>
 #include <cstdlib>
-#include <iostream>
 
 #include "examples/demo/bank.hpp"
 #include "examples/demo/ledger.hpp"
@@ -47,12 +45,13 @@ void Stage::start_kafka(const DemoOptions& options) {
     kafka_ = std::make_unique<KafkaCluster>(outbox::test::KafkaOptions{.kind = KafkaKind::real});
     kafka_said_ = "a real broker of its own at " + kafka_->bootstrap();
   } else if (options.kafka == "embedded") {
-    mock_kafka_ = std::make_unique<Program>("kafka", own_program(), std::vector<std::string>{"kafka", topic_},
-                                            folder_.path());
+    const std::string topic = topic_ + ":" + std::to_string(partitions);
+    mock_kafka_ = std::make_unique<Program>("kafka", own_program().parent_path() / "outbox-mock-kafka",
+                                            std::vector<std::string>{"--topic", topic}, folder_.path());
     mock_kafka_->start();
     const auto said = [&] { return read_file(folder_ / "kafka.1.out"); };
-    eventually("the mock cluster's start", [&] { return said().ends_with("\n"); });
-    const std::string bootstrap = said().substr(std::string_view("bootstrap ").size());
+    eventually("the mock cluster's start", [&] { return mock_kafka_->running() && said().ends_with("\n"); });
+    const std::string bootstrap = said();
     ::setenv("OUTBOX_TEST_KAFKA", bootstrap.substr(0, bootstrap.size() - 1).c_str(), 1);
     kafka_ = std::make_unique<KafkaCluster>(outbox::test::KafkaOptions{.kind = KafkaKind::external});
     kafka_said_ = "librdkafka's mock cluster at " + kafka_->bootstrap();
@@ -118,19 +117,6 @@ Session Stage::ledger_session() const {
 
 std::vector<outbox::test::KafkaRecord> Stage::records() {
   return kafka_->read_all(topic_);
-}
-
-void run_mock_kafka(const std::string& topic) {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  KafkaCluster cluster({.kind = KafkaKind::mock});
-  cluster.create_topic(topic, partitions);
-  std::cout << "bootstrap " << cluster.bootstrap() << std::endl;
-  int signal = 0;
-  sigwait(&ends, &signal);
 }
 
 }  // namespace demo

@@ -52,8 +52,4 @@ class Stage {
   std::unique_ptr<Program> ledger_;
 };
 
-/// The role `outbox-demo kafka`: librdkafka's mock cluster with one topic. Prints "bootstrap HOST:PORT", then
-/// stays until it is ended.
-void run_mock_kafka(const std::string& topic);
-
 }  // namespace demo
