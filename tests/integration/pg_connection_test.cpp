@@ -322,6 +322,28 @@ TEST_CASE("a segment that could not be sent up to its SYNC is known to have had 
   link.until_up(2);
 }
 
+TEST_CASE("one text with parameters of two types is two plans, and neither reads the other's bytes") {
+  const test::TestDatabase database;
+  Link link{database.uri()};
+  link.until_up();
+  const auto echo = sql("SELECT $1");
+  for (int round = 0; round < 2; ++round) {
+    CHECK(must(link.answer({{echo, Params{}.i64(7)}})).at(0).integer(0, 0) == 7);
+    CHECK(must(link.answer({{echo, Params{}.i32(-7)}})).at(0).integer(0, 0) == -7);
+    CHECK(must(link.answer({{echo, Params{}.text("x")}})).at(0).text(0, 0) == "x");
+  }
+}
+
+TEST_CASE("stop() answers what is on the way as in doubt, before it returns") {
+  const test::TestDatabase database;
+  Link link{database.uri()};
+  link.until_up();
+  const auto sent = link.run({{sleep_long, {}}});
+  link.connection->stop();
+  REQUIRE(sent->has_value());
+  CHECK((*sent)->error().disposition == Disposition::in_doubt);
+}
+
 TEST_CASE(
     "stop() answers what is pending and no callback comes later; so does stop() from inside a callback") {
   const test::TestDatabase database;
