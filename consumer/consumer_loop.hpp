@@ -23,7 +23,7 @@ struct LoopOptions {
   BacklogLimits limits;
   Millis commit_interval{100};
   Millis drain_timeout{10'000};
-  std::function<void(std::string_view)> log;
+  std::function<void(std::string_view)> log{};
 };
 
 /// Counters that any thread may read while the worker counts.
