@@ -107,8 +107,7 @@ void ClaimPlan::flat_claimed(const ClaimYield& yield, MonoTime now) {
     empty_looks_ = 0;
     look_at_ = now + limits_.look_interval;
   } else if (now - last_row_ >= limits_.awake_for) {
-    // The first look after falling asleep follows at once: a row may have come before the flag was seen.
-    look_at_ = now + (gait_ == Gait::asleep ? limits_.poll_interval : Millis{1});
+    look_at_ = now + limits_.poll_interval;
     gait_ = Gait::asleep;
   } else {
     empty_looks_ = std::min(empty_looks_ + 1, 3);

@@ -51,7 +51,7 @@ struct ClaimYield {
   std::int64_t rows = 0;      ///< taken on for publishing
   std::int64_t dropped = 0;   ///< brought, and left for a later claim (held, blocked)
   bool more = false;
-  std::optional<Millis> next_due;  ///< a scheduled row comes due in this time
+  std::optional<Millis> next_due{};  ///< a scheduled row comes due in this time
 };
 
 class ClaimPlan {
@@ -64,6 +64,8 @@ class ClaimPlan {
   void failed(const Claim& claim, MonoTime now);
   /// A NOTIFY came: look at once.
   void hint(MonoTime now);
+  /// One look soon, without waking: the asleep flag is set, and a row may have come just before.
+  void look_once() { hinted_ = true; }
   /// Begins anew, with an empty flight: after a tenure began or a producer was replaced. Claims under way still answer.
   void reset(MonoTime now);
 

@@ -30,7 +30,9 @@ struct Row {
   FlightBatch* batch = nullptr;
   Partition partition;
   Offset offset;
-  std::int64_t bytes = 0;  ///< what it counts against the byte budget
+  std::int64_t bytes = 0;      ///< what it counts against the byte budget
+  std::uint32_t topic = 0;     ///< the publisher's number of its topic
+  bool alone = false;          ///< published with nothing else of its partition in flight
   Stage stage = Stage::waiting;
 };
 

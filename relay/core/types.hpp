@@ -61,11 +61,11 @@ struct Message {
 /// What one claim brought: `rows` by (shard, id), `due` by (available_at, id).
 struct Batch {
   std::vector<Message> rows;
-  std::vector<Message> due;
+  std::vector<Message> due{};
   bool more = false;                   ///< a limit cut it short: there is backlog
-  std::vector<Shard> cut;              ///< where: shards that may hold more rows; empty though `more`: any of them
-  std::optional<WallTime> next_due;    ///< the earliest available_at still ahead, where the claim looked
-  std::vector<std::shared_ptr<const void>> memory;
+  std::vector<Shard> cut{};              ///< where: shards that may hold more rows; empty though `more`: any of them
+  std::optional<WallTime> next_due{};   ///< the earliest available_at still ahead, where the claim looked
+  std::vector<std::shared_ptr<const void>> memory{};
 };
 
 struct Lease {

@@ -1,0 +1,60 @@
+#include "relay/shell/marker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace outbox::relay {
+
+void Marker::pump(MonoTime now) {
+  while (!acked_.empty() && under_way_ < bench_.options.marks_max && now >= retry_at_) {
+    const auto count = std::min(acked_.size(), static_cast<std::size_t>(bench_.options.mark_rows_max));
+    const auto end = acked_.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<Row*> rows(acked_.begin(), end);
+    acked_.erase(acked_.begin(), end);
+    send(std::move(rows));
+  }
+}
+
+void Marker::send(std::vector<Row*> rows) {
+  std::vector<SentRow> sent;
+  sent.reserve(rows.size());
+  for (const Row* row : rows)
+    sent.push_back({row->message.id, row->message.address, row->message.generation, row->lease, row->partition, row->offset});
+  under_way_ += 1;
+  bench_.source.mark(std::move(sent), bench_.options.after_sent,
+                     [this, rows = std::move(rows)](Result<MarkReply> reply) mutable {
+                       under_way_ -= 1;
+                       if (reply)
+                         marked(rows, *reply);
+                       else
+                         failed(std::move(rows), reply.error());
+                       bench_.stir();
+                     });
+}
+
+void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
+  if (std::exchange(failing_, false)) bench_.log.info("mark_recovered");
+  backoff_.reset();
+  std::int64_t not_marked = 0;
+  for (const MarkException& e : reply.exceptions) {
+    if (e.outcome == MarkOutcome::marked) continue;
+    if (e.outcome == MarkOutcome::cancelled) {
+      bench_.log.warn("sent_though_cancelled", {{"row", e.id.value}});
+      continue;
+    }
+    not_marked += 1;
+    if (e.outcome == MarkOutcome::lane_lost) bench_.counters.lane_lost += 1;
+    if (e.outcome == MarkOutcome::gone) bench_.log.warn("sent_row_is_gone", {{"row", e.id.value}});
+  }
+  bench_.counters.marked += static_cast<std::int64_t>(rows.size()) - not_marked;
+  for (Row* row : rows) bench_.flight.settle(*row);
+}
+
+void Marker::failed(std::vector<Row*> rows, const Error& error) {
+  acked_.insert(acked_.begin(), rows.begin(), rows.end());
+  retry_at_ = bench_.loop.now() + backoff_.next();
+  if (!std::exchange(failing_, true))
+    bench_.log.warn("mark_failed", {{"rows", static_cast<std::int64_t>(rows.size())}, {"error", error.text()}, {"next", "repeated until it is answered"}});
+}
+
+}  // namespace outbox::relay

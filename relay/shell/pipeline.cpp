@@ -1,0 +1,295 @@
+#include "relay/shell/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace outbox::relay {
+namespace {
+
+constexpr Millis stop_grace{2000};  // for the last marks, after the wait for acks is over
+
+}  // namespace
+
+std::string_view to_string(Pipeline::Phase phase) noexcept {
+  switch (phase) {
+    case Pipeline::Phase::standby: return "standby";
+    case Pipeline::Phase::working: return "working";
+    case Pipeline::Phase::draining: return "draining";
+    case Pipeline::Phase::stopping: return "stopping";
+    case Pipeline::Phase::stopped: return "stopped";
+  }
+  return "unknown";
+}
+
+Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log)
+    : bench_{.options = std::move(options), .loop = loop, .source = source, .broker = broker, .log = std::move(log), .stir = [this] { stir(); }},
+      tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes) {}
+
+Pipeline::~Pipeline() {
+  *alive_ = false;
+  if (timer_) bench_.loop.cancel(*timer_);
+}
+
+void Pipeline::start() {
+  rate_at_ = bench_.loop.now();
+  bench_.source.start({.on_hint =
+                           [this] {
+                             bench_.plan.hint(bench_.loop.now());
+                             stir();
+                           },
+                       .on_link =
+                           [this](LinkState state, const std::string& why) {
+                             if (state == LinkState::up)
+                               bench_.log.info("postgres_up", {{"detail", why}});
+                             else
+                               bench_.log.warn("postgres_down", {{"error", why}, {"next", "reconnecting"}});
+                             stir();
+                           }});
+  bench_.broker.start({.on_delivered = [this](std::span<const Delivery> reports) { publisher_.delivered(reports); },
+                       .on_link =
+                           [this](LinkState state, const std::string& why) {
+                             if (state == LinkState::up)
+                               bench_.log.info("kafka_up", {{"detail", why}});
+                             else
+                               bench_.log.warn("kafka_down", {{"error", why}, {"next", "messages wait, in order"}});
+                           },
+                       .on_fatal =
+                           [this](const Error& error) {
+                             bench_.log.error("producer_finished", {{"error", error.text()}, {"next", "a new producer, unsent rows again"}});
+                             restart_wanted_ = true;
+                             restart_at_ = bench_.loop.now();
+                             drain("producer_finished");
+                             stir();
+                           }});
+  stir();
+}
+
+void Pipeline::stir() {
+  if (std::exchange(stirred_, true)) return;
+  bench_.loop.post([this, alive = alive_] {
+    if (*alive) turn();
+  });
+}
+
+void Pipeline::turn() {
+  stirred_ = false;
+  if (phase_ == Phase::stopped) return;
+  const MonoTime now = bench_.loop.now();
+  keep_tenure(now);
+  settler_.pump(now);
+  topics_.pump(now);
+  publisher_.pump(now);
+  marker_.pump(now);
+  if (restart_wanted_ && !restarting_ && now >= restart_at_) restart_producer();
+  if (phase_ == Phase::draining) finish_draining(now);
+  if (phase_ == Phase::working) claim(now);
+  bench_.gate.forget(bench_.plan.oldest_open());
+  sleeper_.pump(now, phase_ == Phase::working);
+  if (phase_ == Phase::stopping) keep_stopping(now);
+  if (phase_ != Phase::stopped) arm();
+}
+
+// Sets the one timer to the earliest moment ahead at which a part has something to do. A moment that has passed was seen
+// by this turn: what still waits, waits for an event.
+void Pipeline::arm() {
+  const MonoTime now = bench_.loop.now();
+  MonoTime at = MonoTime::max();
+  const auto wake = [&](MonoTime when) {
+    if (when > now) at = std::min(at, when);
+  };
+  wake(settler_.wake_at());
+  wake(topics_.wake_at());
+  wake(marker_.wake_at());
+  wake(sleeper_.wake_at());
+  if (!tenure_.asking() && phase_ != Phase::stopping) wake(tenure_.next_request());
+  if (tenure_.active()) wake(tenure_.ends_at());
+  if (phase_ == Phase::working) wake(bench_.plan.wake_at());
+  if (phase_ == Phase::stopping) wake(stop_by_);
+  if (restart_wanted_ && !restarting_) wake(restart_at_);
+  if (timer_ && at == timer_at_) return;
+  if (timer_) bench_.loop.cancel(*std::exchange(timer_, std::nullopt));
+  timer_at_ = at;
+  if (at == MonoTime::max()) return;
+  timer_ = bench_.loop.at(at, [this, alive = alive_] {
+    if (!*alive) return;
+    timer_.reset();
+    timer_at_ = MonoTime::max();
+    stir();
+  });
+}
+
+void Pipeline::keep_tenure(MonoTime now) {
+  tenure_changed(tenure_.expire(now));
+  if (phase_ == Phase::stopping || !tenure_.request_due(now)) return;
+  tenure_.requested(now);
+  bench_.source.lease({bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
+                      [this](Result<LeaseReply> reply) {
+                        leased(std::move(reply));
+                        stir();
+                      });
+}
+
+double Pipeline::sent_per_s(MonoTime now) {
+  const double seconds = std::chrono::duration<double>(now - rate_at_).count();
+  const std::int64_t marked = bench_.counters.marked - rate_marked_;
+  rate_at_ = now;
+  rate_marked_ = bench_.counters.marked;
+  return seconds > 0 ? static_cast<double>(marked) / seconds : 0;
+}
+
+void Pipeline::leased(Result<LeaseReply> reply) {
+  const MonoTime now = bench_.loop.now();
+  if (!reply) return tenure_.failed(now);
+  if (reply->held.empty() && !std::exchange(standby_said_, true))
+    bench_.log.info("standby", {{"owner", reply->other_owner}, {"next", "takes over when its lease ends"}});
+  tenure_changed(tenure_.answered(reply->held, reply->other_remaining, now));
+}
+
+void Pipeline::tenure_changed(Tenure::Change change) {
+  if (change == Tenure::Change::begun) {
+    standby_said_ = false;
+    const auto first = tenure_.leases().front();
+    bench_.log.info("lanes_taken", {{"lanes", bench_.options.limits.lanes}, {"epoch", first ? first->epoch.value : 0}});
+    topics_.begin();
+    if (phase_ == Phase::standby) {
+      phase_ = Phase::working;
+      bench_.plan.reset(bench_.loop.now());
+    }
+  }
+  if (change == Tenure::Change::ended && phase_ != Phase::stopping) {
+    bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()}, {"next", "nothing is published until they are leased again"}});
+    drain("lanes_lost");
+    bench_.broker.purge();
+  }
+}
+
+void Pipeline::drain(const char* why) {
+  publisher_.drop_waiting();
+  if (phase_ != Phase::working) return;
+  phase_ = Phase::draining;
+  bench_.log.debug("draining", {{"why", why}});
+}
+
+void Pipeline::finish_draining(MonoTime now) {
+  publisher_.drop_waiting();
+  if (bench_.flight.rows() > 0 || !bench_.plan.idle() || restart_wanted_ || restarting_) return;
+  phase_ = tenure_.active() ? Phase::working : Phase::standby;
+  bench_.plan.reset(now);
+}
+
+void Pipeline::restart_producer() {
+  restarting_ = true;
+  restart_wanted_ = false;
+  bench_.broker.restart([this](Status status) {
+    restarting_ = false;
+    if (status) {
+      restart_backoff_.reset();
+      bench_.log.info("producer_new");
+    } else {
+      restart_wanted_ = true;
+      restart_at_ = bench_.loop.now() + restart_backoff_.next();
+      bench_.log.error("producer_restart_failed", {{"error", status.error().text()}, {"next", "tried again"}});
+    }
+    stir();
+  });
+}
+
+std::vector<Shard> Pipeline::shards_of(std::optional<LaneId> lane) const {
+  std::vector<Shard> shards;
+  for (std::int16_t s = 0; s < shard_count; ++s)
+    if (!lane || lane_of(Shard{s}, bench_.options.limits.lanes) == *lane) shards.emplace_back(s);
+  return shards;
+}
+
+void Pipeline::claim(MonoTime now) {
+  while (const auto next = bench_.plan.next(now, bench_.flight)) send_claim(*next);
+}
+
+void Pipeline::send_claim(const Claim& claim) {
+  ClaimRequest request{.look = claim.look,
+                       .shards = shards_of(claim.lane),
+                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(),
+                       .rows_max = claim.rows_max,
+                       .bytes_max = claim.bytes_max};
+  bench_.source.claim(std::move(request), [this, claim](Result<Batch> batch) {
+    claimed(claim, std::move(batch));
+    stir();
+  });
+}
+
+void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
+  const MonoTime now = bench_.loop.now();
+  if (!batch) {
+    bench_.plan.failed(claim, now);
+    if (!std::exchange(claim_failing_, true))
+      bench_.log.warn("claim_failed", {{"error", batch.error().text()}, {"next", "tried again"}});
+    return;
+  }
+  if (std::exchange(claim_failing_, false)) bench_.log.info("claim_recovered");
+  tenure_changed(tenure_.expire(now));  // it may have run out while the claim was under way
+  bench_.plan.claimed(claim, take(claim, std::move(*batch), now), now);
+}
+
+ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
+  ClaimYield yield{.rows = 0, .dropped = 0, .more = batch.more, .next_due = std::nullopt};
+  if (batch.next_due)
+    yield.next_due = std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
+  if (phase_ != Phase::working) return yield;  // the lanes were lost, or we stop: the rows stay PENDING
+  for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
+    bench_.counters.claimed += 1;
+    if (publisher_.take(row))
+      yield.rows += 1;
+    else
+      yield.dropped += 1;
+  }
+  publisher_.pump(now);
+  return yield;
+}
+
+void Pipeline::stop(std::function<void()> stopped) {
+  if (phase_ == Phase::stopping || phase_ == Phase::stopped) return;
+  stopped_ = std::move(stopped);
+  bench_.log.info("stopping", {{"rows_in_flight", bench_.flight.rows()}});
+  phase_ = Phase::stopping;
+  stop_by_ = bench_.loop.now() + bench_.options.stop_timeout;
+  publisher_.drop_waiting();
+  stir();
+}
+
+void Pipeline::keep_stopping(MonoTime now) {
+  publisher_.drop_waiting();
+  if (giving_back_) {
+    if (now >= stop_by_) close();
+    return;
+  }
+  if (bench_.flight.rows() == 0) return give_back();
+  if (now < stop_by_) return;
+  stop_by_ = now + stop_grace;
+  if (std::exchange(purged_, true)) {
+    bench_.log.warn("stopped_with_rows_in_flight", {{"rows", bench_.flight.rows()}, {"next", "they are sent again; consumers deduplicate"}});
+    return give_back();
+  }
+  bench_.log.warn("stop_timeout", {{"rows_in_flight", bench_.flight.rows()}, {"next", "what Kafka did not acknowledge stays pending"}});
+  bench_.broker.purge();
+}
+
+void Pipeline::give_back() {
+  giving_back_ = true;
+  stop_by_ = bench_.loop.now() + stop_grace;
+  if (!tenure_.active()) return close();
+  bench_.source.give_back(bench_.options.owner, [this](Status) { close(); });
+}
+
+void Pipeline::close() {
+  if (phase_ == Phase::stopped) return;
+  phase_ = Phase::stopped;
+  bench_.source.stop();
+  bench_.broker.stop();
+  const Counters& c = bench_.counters;
+  bench_.log.info("stopped", {{"marked", c.marked}, {"dead", c.dead}, {"rows_in_flight", bench_.flight.rows()}});
+  if (stopped_) std::exchange(stopped_, {})();
+}
+
+}  // namespace outbox::relay

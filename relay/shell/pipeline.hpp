@@ -1,0 +1,95 @@
+#pragma once
+// One pipeline: one outbox table, one producer. Composes the parts, owns the tenure, and decides the phase. Everything
+// runs on the loop's thread; whenever something changed, one turn looks at all parts in a fixed order.
+//
+//                    lease granted              lease lost, producer finished
+//   standby ───────────────────────► working ─────────────────────────────────► draining
+//      ▲                                                                           │ nothing in flight any more
+//      └───────────────────────────────────────────────────────────────────────────┘ (straight to working if leased)
+//   any ── stop() ──► stopping ── marked what was acked, or the time is up ──► stopped
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "relay/core/tenure.hpp"
+#include "relay/shell/marker.hpp"
+#include "relay/shell/publisher.hpp"
+#include "relay/shell/settler.hpp"
+#include "relay/shell/sleeper.hpp"
+#include "relay/shell/topics.hpp"
+#include "relay/shell/workbench.hpp"
+
+namespace outbox::relay {
+
+class Pipeline {
+ public:
+  enum class Phase { standby, working, draining, stopping, stopped };
+
+  /// The ports must outlive the pipeline, and be stopped (by stop()) before they go.
+  Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  void start();
+  /// Stops claiming, waits for acks up to stop_timeout, marks, gives the lanes back. `stopped` is called once.
+  void stop(std::function<void()> stopped);
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] const Counters& counters() const { return bench_.counters; }
+  [[nodiscard]] std::int64_t rows_in_flight() const { return bench_.flight.rows(); }
+
+ private:
+  void stir();
+  void turn();
+  void arm();
+  void keep_tenure(MonoTime now);
+  void leased(Result<LeaseReply> reply);
+  void tenure_changed(Tenure::Change change);
+  void drain(const char* why);
+  void finish_draining(MonoTime now);
+  void claim(MonoTime now);
+  void send_claim(const Claim& claim);
+  void claimed(const Claim& claim, Result<Batch> batch);
+  ClaimYield take(const Claim& claim, Batch batch, MonoTime now);
+  void restart_producer();
+  void keep_stopping(MonoTime now);
+  void give_back();
+  void close();
+  [[nodiscard]] std::vector<Shard> shards_of(std::optional<LaneId> lane) const;
+  [[nodiscard]] double sent_per_s(MonoTime now);
+
+  Workbench bench_;
+  Tenure tenure_;
+  Topics topics_{bench_};
+  Marker marker_{bench_};
+  Settler settler_{bench_};
+  Publisher publisher_{bench_, topics_, marker_, settler_};
+  Sleeper sleeper_{bench_};
+
+  Phase phase_ = Phase::standby;
+  bool stirred_ = false;
+  std::optional<Loop::TimerId> timer_;
+  MonoTime timer_at_ = MonoTime::max();
+
+  bool restart_wanted_ = false;
+  bool restarting_ = false;
+  MonoTime restart_at_{};
+  Backoff restart_backoff_{{Millis{500}, Millis{10'000}}, 6};
+
+  bool claim_failing_ = false;
+  bool standby_said_ = false;
+  std::function<void()> stopped_;
+  MonoTime stop_by_ = MonoTime::max();
+  bool purged_ = false;
+  bool giving_back_ = false;
+
+  MonoTime rate_at_{};
+  std::int64_t rate_marked_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // turns posted to the loop outlive nobody
+};
+
+[[nodiscard]] std::string_view to_string(Pipeline::Phase phase) noexcept;
+
+}  // namespace outbox::relay

@@ -1,0 +1,54 @@
+#pragma once
+// Hands rows to Kafka in order and takes the delivery reports. Each topic has its own queue, so one that waits never
+// stops the others. What can be known to be refused is found before it is sent (size, forged headers), since a broker
+// refuses whole batches; after a refusal all the same, the topic goes on with one message a partition in flight until
+// it was quiet for a while, so that the one refused alone is the one to blame.
+
+#include <span>
+#include <string>
+
+#include "relay/core/envelope.hpp"
+#include "relay/shell/marker.hpp"
+#include "relay/shell/settler.hpp"
+#include "relay/shell/topics.hpp"
+#include "relay/shell/workbench.hpp"
+
+namespace outbox::relay {
+
+class Publisher {
+ public:
+  Publisher(Workbench& bench, Topics& topics, Marker& marker, Settler& settler)
+      : bench_(bench), topics_(topics), marker_(marker), settler_(settler),
+        envelope_({.preset = bench.options.headers, .source = bench.options.name}) {}
+
+  /// Takes a claimed row on: queued, held, or left for a later claim. True if queued.
+  bool take(Row& row);
+  void pump(MonoTime now);
+  void delivered(std::span<const Delivery> reports);
+  /// Everything not handed to Kafka yet stays PENDING for a later claim.
+  void drop_waiting();
+  /// True while Kafka still owes reports.
+  [[nodiscard]] bool awaiting_reports() const { return unreported_ > 0; }
+
+ private:
+  enum class Step { published, left, blocked };
+  void publish_in_order(Topic& topic);
+  void publish_carefully(Topic& topic);
+  Step publish(Topic& topic, Row& row, Partition partition);
+  [[nodiscard]] Partition partition_of(const Topic& topic, const Row& row) const;
+  [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
+  void kill(Topic& topic, Row& row, std::string reason);
+  void report(const Delivery& delivery);
+  void refused(Topic& topic, Row& row, const Delivery& delivery);
+  void queue_again(Topic& topic, Row& row);
+  void drop_waiting(Topic& topic);
+
+  Workbench& bench_;
+  Topics& topics_;
+  Marker& marker_;
+  Settler& settler_;
+  Envelope envelope_;  // for sizes only; the broker has its own
+  std::int64_t unreported_ = 0;
+};
+
+}  // namespace outbox::relay

@@ -1,0 +1,80 @@
+#include "relay/shell/settler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/core/text.hpp"
+
+namespace outbox::relay {
+
+std::optional<HoldTarget> Settler::hold_of(const Message& message) const {
+  if (bench_.options.on_dead != OnDead::hold_key || !message.key) return std::nullopt;
+  return HoldTarget{HoldScope::key, std::string{message.topic}, std::string{*message.key}};
+}
+
+void Settler::bury(Row& row, std::string reason) {
+  row.stage = Stage::leaving;
+  const auto hold = hold_of(row.message);
+  if (hold) bench_.gate.block(*hold);
+  bench_.log.warn("message_dead", {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
+  graves_.push_back({&row, {row.message.id, row.message.address, row.lease, bounded_text(reason, last_error_bytes_max), hold}});
+  bench_.stir();
+}
+
+void Settler::set_held(Row& row) {
+  row.stage = Stage::leaving;
+  to_hold_.push_back(&row);
+  bench_.stir();
+}
+
+void Settler::pump(MonoTime now) {
+  if (now < retry_at_) return;
+  if (!burying_ && !graves_.empty()) dig();
+  if (!holding_ && !to_hold_.empty()) hold_all();
+}
+
+void Settler::dig() {
+  burying_ = true;
+  bench_.source.bury(graves_.front().dead, [this](Status status) {
+    burying_ = false;
+    answered(status, "bury");
+    if (status) {
+      const Grave grave = std::move(graves_.front());
+      graves_.pop_front();
+      if (grave.dead.hold) bench_.gate.recorded(*grave.dead.hold, bench_.plan.newest());
+      bench_.counters.dead += 1;
+      bench_.flight.settle(*grave.row);
+    }
+    bench_.stir();
+  });
+}
+
+void Settler::hold_all() {
+  holding_ = true;
+  std::vector<Row*> rows = std::exchange(to_hold_, {});
+  std::vector<RowId> ids;
+  ids.reserve(rows.size());
+  for (const Row* row : rows) ids.push_back(row->message.id);
+  bench_.source.set_held(std::move(ids), [this, rows = std::move(rows)](Status status) {
+    holding_ = false;
+    answered(status, "set_held");
+    if (status) {
+      bench_.counters.held += static_cast<std::int64_t>(rows.size());
+      for (Row* row : rows) bench_.flight.settle(*row);
+    } else {
+      to_hold_.insert(to_hold_.begin(), rows.begin(), rows.end());
+    }
+    bench_.stir();
+  });
+}
+
+void Settler::answered(const Status& status, const char* what) {
+  if (status) {
+    backoff_.reset();
+    return;
+  }
+  retry_at_ = bench_.loop.now() + backoff_.next();
+  bench_.log.warn("write_failed", {{"what", what}, {"error", status.error().text()}, {"next", "repeated"}});
+}
+
+}  // namespace outbox::relay

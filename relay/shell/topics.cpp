@@ -1,0 +1,181 @@
+#include "relay/shell/topics.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace outbox::relay {
+namespace {
+
+constexpr Millis read_holds_every{10'000};
+constexpr Millis read_holds_again{1000};
+
+HoldTarget target_of(const Topic& topic) { return {HoldScope::topic, topic.name, {}}; }
+
+}  // namespace
+
+Topic& Topics::of(std::string_view name) {
+  if (latest_ != nullptr && latest_->name == name) return *latest_;
+  const auto [at, added] = numbers_.try_emplace(std::string{name}, static_cast<std::uint32_t>(topics_.size()));
+  if (added) topics_.push_back(std::make_unique<Topic>(at->first, at->second));
+  latest_ = topics_[at->second].get();
+  return *latest_;
+}
+
+bool Topics::ready(Topic& topic, MonoTime now) {
+  if (topic.state == Topic::State::ready) return true;
+  if (topic.state == Topic::State::unknown && now >= topic.refresh_at) look_up(topic);
+  if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
+  return false;
+}
+
+void Topics::look_up(Topic& topic) {
+  topic.state = Topic::State::looking_up;
+  bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
+    looked_up(topic, std::move(facts));
+    bench_.stir();
+  });
+}
+
+void Topics::looked_up(Topic& topic, Result<TopicFacts> facts) {
+  if (!facts) return later(topic, facts.error(), "topic_look_up");
+  topic.retry.reset();
+  if (facts->state != TopicState::present) return hold(topic, facts->reason);
+  take_facts(topic, *facts);
+  pin(topic);
+}
+
+void Topics::take_facts(Topic& topic, const TopicFacts& facts) {
+  topic.partitions_seen = facts.partitions;
+  topic.message_bytes_max = facts.message_bytes_max;
+  topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
+}
+
+void Topics::later(Topic& topic, const Error& error, const char* what) {
+  topic.state = Topic::State::unknown;
+  topic.refresh_at = bench_.loop.now() + topic.retry.next();
+  bench_.log.warn(what, {{"topic", topic.name}, {"error", error.text()}, {"next", "tried again"}});
+}
+
+void Topics::pin(Topic& topic) {
+  topic.state = Topic::State::pinning;
+  bench_.source.pin(topic.name, topic.partitions_seen, [this, &topic](Result<std::int32_t> pinned) {
+    if (!pinned) {
+      later(topic, pinned.error(), "topic_pin");
+    } else {
+      topic.partitions = *pinned;
+      topic.state = *pinned == topic.partitions_seen ? Topic::State::ready : Topic::State::draining;
+    }
+    bench_.stir();
+  });
+}
+
+void Topics::repin(Topic& topic) {
+  topic.state = Topic::State::repinning;
+  bench_.source.repin(topic.name, topic.partitions_seen, [this, &topic](Status status) {
+    if (!status) {
+      later(topic, status.error(), "topic_repin");
+    } else {
+      bench_.log.info("topic_partitions", {{"topic", topic.name}, {"was", topic.partitions}, {"now", topic.partitions_seen}});
+      topic.partitions = topic.partitions_seen;
+      topic.state = Topic::State::ready;
+    }
+    bench_.stir();
+  });
+}
+
+void Topics::unusable(Topic& topic, const std::string& reason) {
+  if (topic.state != Topic::State::holding) hold(topic, reason);
+}
+
+void Topics::hold(Topic& topic, const std::string& reason) {
+  topic.state = Topic::State::holding;
+  bench_.gate.block(target_of(topic));
+  for (Row* row : std::exchange(topic.waiting, {})) bench_.drop(*row);
+  bench_.source.hold(target_of(topic), "kafka: " + reason, [this, &topic, reason](Status status) {
+    if (!status) {
+      bench_.gate.unblock(target_of(topic));
+      later(topic, status.error(), "topic_hold");
+    } else {
+      bench_.gate.recorded(target_of(topic), bench_.plan.newest());
+      topic.state = Topic::State::unknown;
+      if (!std::exchange(topic.held, true))
+        bench_.log.warn("topic_held", {{"topic", topic.name}, {"reason", reason}, {"next", "probed; other topics go on"}});
+      topic.probe_at = bench_.loop.now() + topic.probe.next();
+    }
+    bench_.stir();
+  });
+}
+
+void Topics::begin() { read_holds_at_ = bench_.loop.now(); }
+
+// Again and again, since a hold can be there that this relay does not know of: its write's reply was lost, or an owner
+// that had lost its lease wrote it late.
+void Topics::read_holds() {
+  reading_holds_ = true;
+  bench_.source.held_topics([this](Result<std::vector<std::string>> names) {
+    reading_holds_ = false;
+    read_holds_at_ = bench_.loop.now() + (names ? read_holds_every : read_holds_again);
+    for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+      Topic& topic = of(name);
+      if (std::exchange(topic.held, true)) continue;
+      topic.probe_at = bench_.loop.now();
+    }
+    bench_.stir();
+  });
+}
+
+void Topics::pump(MonoTime now) {
+  wake_at_ = MonoTime::max();
+  if (!reading_holds_ && now >= read_holds_at_) read_holds();
+  if (!reading_holds_) wake_at_ = read_holds_at_;
+  for (const auto& entry : topics_) {
+    Topic& topic = *entry;
+    if (topic.held && !topic.probing) {
+      if (now >= topic.probe_at) probe(topic);
+      else wake_at_ = std::min(wake_at_, topic.probe_at);
+    }
+    const bool stale = topic.state == Topic::State::ready && !topic.refreshing && topic.in_flight + std::ssize(topic.waiting) > 0;
+    if (stale && now >= topic.refresh_at) {
+      topic.refreshing = true;
+      bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
+        topic.refreshing = false;
+        if (facts && facts->state == TopicState::present && topic.state == Topic::State::ready) {
+          take_facts(topic, *facts);
+          if (topic.partitions_seen != topic.partitions) topic.state = Topic::State::draining;
+        } else {
+          topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
+        }
+        bench_.stir();
+      });
+    }
+    if (topic.state == Topic::State::unknown && !topic.waiting.empty()) wake_at_ = std::min(wake_at_, topic.refresh_at);
+    if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
+  }
+}
+
+void Topics::probe(Topic& topic) {
+  topic.probing = true;
+  bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
+    if (facts && facts->state == TopicState::present) return release(topic);
+    topic.probing = false;
+    topic.probe_at = bench_.loop.now() + topic.probe.next();
+    bench_.stir();
+  });
+}
+
+void Topics::release(Topic& topic) {
+  bench_.source.release(target_of(topic), [this, &topic](Status status) {
+    topic.probing = false;
+    if (status) {
+      topic.held = false;
+      topic.probe.reset();
+      topic.refresh_at = bench_.loop.now();
+      bench_.log.info("topic_released", {{"topic", topic.name}});
+    } else {
+      topic.probe_at = bench_.loop.now() + topic.probe.next();
+    }
+    bench_.stir();
+  });
+}
+
+}  // namespace outbox::relay

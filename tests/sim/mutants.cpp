@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <map>
+
+#include "tests/sim/world.hpp"
+
+namespace outbox::test {
+namespace {
+
+using namespace relay;
+
+// `id > last`: rows that commit after a larger id was seen are never found.
+class CursorSource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void claim(ClaimRequest request, Done<Batch> done) override {
+    FakeSource::claim(std::move(request), [this, done = std::move(done)](Result<Batch> batch) {
+      if (batch) {
+        std::erase_if(batch->rows, [this](const Message& m) { return m.id.value <= last_[m.shard.value]; });
+        for (const Message& m : batch->rows) last_[m.shard.value] = std::max(last_[m.shard.value], m.id.value);
+      }
+      done(std::move(batch));
+    });
+  }
+
+ private:
+  std::map<std::int16_t, std::int64_t> last_;
+};
+
+class ForgetfulSource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void claim(ClaimRequest request, Done<Batch> done) override {
+    request.except.clear();
+    FakeSource::claim(std::move(request), std::move(done));
+  }
+};
+
+// Writes no hold with a dead message, and sees none.
+class OpenGateSource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void bury(DeadRow row, DoneStatus done) override {
+    row.hold.reset();
+    FakeSource::bury(std::move(row), std::move(done));
+  }
+};
+
+// Says "delivered" as soon as it has the message.
+class EagerBroker final : public FakeBroker {
+ public:
+  using FakeBroker::FakeBroker;
+  Result<Accepted> publish(const Outgoing& out) override {
+    auto accepted = FakeBroker::publish(Outgoing{out.message, out.partition, 0});
+    if (accepted) report({Delivery{out.token, out.partition, Offset{next_++}, std::nullopt, ""}});
+    return accepted;
+  }
+  void start(Events events) override {
+    auto real = std::move(events.on_delivered);
+    events.on_delivered = [real](std::span<const Delivery> reports) {
+      std::vector<Delivery> early;
+      std::copy_if(reports.begin(), reports.end(), std::back_inserter(early), [](const Delivery& d) { return d.token != 0; });
+      real(early);
+    };
+    FakeBroker::start(std::move(events));
+  }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& loop, FakeDatabase& database, Chance& chance,
+                                        const SourceFaults& faults) {
+  switch (mutant) {
+    case Mutant::claims_by_cursor: return std::make_unique<CursorSource>(clock, loop, database, chance, faults);
+    case Mutant::forgets_in_flight: return std::make_unique<ForgetfulSource>(clock, loop, database, chance, faults);
+    case Mutant::opens_the_gate: return std::make_unique<OpenGateSource>(clock, loop, database, chance, faults);
+    default: return std::make_unique<FakeSource>(clock, loop, database, chance, faults);
+  }
+}
+
+std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, Loop& loop, FakeKafka& kafka, Chance& chance,
+                                        const BrokerFaults& faults) {
+  if (mutant == Mutant::marks_before_ack) return std::make_unique<EagerBroker>(clock, loop, kafka, chance, faults);
+  return std::make_unique<FakeBroker>(clock, loop, kafka, chance, faults);
+}
+
+}  // namespace outbox::test

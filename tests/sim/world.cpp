@@ -1,0 +1,204 @@
+#include "tests/sim/world.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace outbox::test {
+
+using namespace relay;
+
+SeedChoice& seed_choice() {
+  static SeedChoice choice;
+  return choice;
+}
+
+namespace {
+
+constexpr Millis lease_ttl{1000};
+constexpr std::int32_t keys = 6;
+
+PipelineOptions pipeline_options(const WorldOptions& options, std::int32_t boot) {
+  PipelineOptions out;
+  out.name = "sim";
+  out.owner = "relay-" + std::to_string(boot);
+  out.waking = options.waking;
+  out.after_sent = options.after_sent;
+  out.lease_ttl = lease_ttl;
+  out.careful_for = Millis{2000};
+  out.facts_fresh_for = Millis{3000};
+  out.limits.lanes = 4;
+  out.limits.batch_rows = 40;
+  out.limits.flat_rows = 10;
+  out.limits.in_flight_rows = 160;
+  out.mark_rows_max = 30;
+  return out;
+}
+
+Shard shard_of(const std::optional<std::string>& key, std::int64_t salt) {
+  const std::size_t hash = key ? std::hash<std::string>{}(*key) : std::hash<std::int64_t>{}(salt);
+  return Shard{static_cast<std::int16_t>(hash % shard_count)};
+}
+
+}  // namespace
+
+World::World(WorldOptions options) : options_(options), chance_(options.seed) {
+  kafka_.create("plain", 3);
+  kafka_.create("single", 1);
+  kafka_.create("small", 2).message_bytes_max = 1300;  // a body over 1,000 bytes does not fit with its envelope
+  kafka_.find("small")->message_bytes_real = 1300;
+  kafka_.create("surprise", 2).message_bytes_real = 1000;
+  if (options_.faults == Faults::on) {
+    source_faults_ = {.lost_call_one_in = 60, .lost_reply_one_in = 60, .slow_one_in = 80};
+    broker_faults_ = {.fatal_one_in = 120, .slow_one_in = 60, .look_up_fails_one_in = 10};
+  }
+  for (std::int32_t i = 0; i < options_.relays; ++i) processes_.push_back(std::make_unique<Process>());
+  watch_marks();
+}
+
+World::~World() {
+  for (auto& process : processes_)
+    if (process->loop) process->loop->kill();
+}
+
+void World::watch_marks() {
+  database_.on_marked = [this](const SentRow& sent) {
+    KafkaTopic* topic = kafka_.find(database_.row(sent.id).topic);
+    const auto* log = topic == nullptr ? nullptr : &topic->logs[sent.partition.value];
+    const bool there = log != nullptr && sent.offset.value >= 0 && sent.offset.value < std::ssize(*log) &&
+                       (*log)[static_cast<std::size_t>(sent.offset.value)].id == sent.id;
+    if (!there) wrong_.push_back("row " + std::to_string(sent.id.value) + " was marked before Kafka had it");
+  };
+}
+
+void World::boot(std::size_t which) {
+  Process& p = *processes_[which];
+  p.loop = std::make_unique<SimLoop>(clock_);
+  p.source = make_source(options_.mutant, clock_, *p.loop, database_, chance_, source_faults_);
+  p.broker = make_broker(options_.mutant, clock_, *p.loop, kafka_, chance_, broker_faults_);
+  p.pipeline = std::make_unique<Pipeline>(pipeline_options(options_, ++boots_), *p.loop, *p.source, *p.broker, log::Logger{});
+  p.pipeline->start();
+}
+
+void World::kill(std::size_t which) {
+  Process& p = *processes_[which];
+  p.loop->kill();
+  p.source->kill();
+  p.broker->kill();
+  p.pipeline.reset();
+  graves_.push_back(std::move(p));
+}
+
+void World::insert_row() {
+  StoredRow row;
+  const std::int64_t kind = chance_.between(1, 100);
+  row.topic = kind <= 55 ? "plain" : kind <= 75 ? "single" : kind <= 88 ? "small" : kind <= 94 ? "surprise" : "late";
+  if (!chance_.one_in(5)) row.key = "k" + std::to_string(chance_.between(1, keys));
+  const std::string lock = row.topic + "/" + row.key.value_or("");
+  if (row.key && locked_keys_.contains(lock)) return;  // another transaction has this key's balance locked
+  const bool large = (row.topic == "small" || row.topic == "surprise") && chance_.one_in(12);
+  row.body = std::string(static_cast<std::size_t>(large ? 1500 : chance_.between(0, 300)), 'x');
+  row.created_at = clock_.wall();
+  row.shard = shard_of(row.key, written_);
+  row.msg_id.bytes[0] = static_cast<std::uint8_t>(written_);
+  row.msg_id.bytes[1] = static_cast<std::uint8_t>(written_ >> 8);
+  if (chance_.one_in(20)) row.available_at = clock_.wall() + chance_.micros(0, 3'000'000);
+  const RowId id = database_.insert(row);
+  if (row.available_at) history_.scheduled.insert(id.value);
+  written_ += 1;
+  open_transactions_ += 1;
+  if (row.key) locked_keys_.insert(lock);
+  const bool aborts = chance_.one_in(15);
+  const Micros open = chance_.one_in(25) ? chance_.micros(100'000, 2'500'000) : chance_.micros(0, 8000);
+  clock_.after(open, [this, id, aborts, lock] {
+    open_transactions_ -= 1;
+    locked_keys_.erase(lock);
+    if (aborts) return database_.erase(id);
+    database_.commit(id);
+    history_.committed.insert(id.value);
+    if (database_.asleep_until > clock_.now())
+      for (auto& process : processes_)
+        if (process->pipeline) process->source->notify();
+  });
+}
+
+void World::write() {
+  if (written_ >= options_.rows) return;
+  const std::int64_t burst = chance_.one_in(30) ? 40 : 1;
+  for (std::int64_t i = 0; i < burst; ++i) insert_row();
+  const Micros pause = chance_.one_in(40) ? chance_.micros(100'000, 1'000'000) : chance_.micros(100, 40'000);
+  clock_.after(pause, [this] { write(); });
+}
+
+void World::strike() {
+  if (!striking_) return;
+  const auto which = static_cast<std::size_t>(chance_.between(0, options_.relays - 1));
+  Process& p = *processes_[which];
+  switch (chance_.between(1, 6)) {
+    case 1:
+    case 2:
+      if (!p.pipeline) break;
+      kill(which);
+      clock_.after(chance_.micros(1000, 3'000'000), [this, which] { boot(which); });
+      break;
+    case 3:
+      if (p.pipeline) p.loop->freeze(chance_.micros(10'000, 4'000'000));
+      break;
+    case 4:
+      kafka_.away_until = std::max(kafka_.away_until, clock_.now() + chance_.micros(50'000, 3'000'000));
+      break;
+    case 5:
+      if (p.pipeline && p.pipeline->phase() != Pipeline::Phase::stopping && !p.loop->frozen())
+        p.pipeline->stop([this, which] {
+          clock_.after(Millis{50}, [this, which] {
+            if (!processes_[which]->pipeline || processes_[which]->pipeline->phase() != Pipeline::Phase::stopped) return;
+            kill(which);
+            boot(which);
+          });
+        });
+      break;
+    default:
+      kafka_.create("plain", kafka_.find("plain")->partitions + 1);
+      break;
+  }
+  clock_.after(chance_.micros(50'000, 1'500'000), [this] { strike(); });
+}
+
+bool World::at_rest() const {
+  if (written_ < options_.rows || open_transactions_ > 0) return false;
+  return std::none_of(database_.rows().begin(), database_.rows().end(), [this](const auto& entry) {
+    const StoredRow& row = entry.second;
+    const bool topic_held = row.status == RowStatus::held && database_.holds().contains({HoldScope::topic, row.topic, {}});
+    return row.status == RowStatus::pending || topic_held;
+  });
+}
+
+std::vector<std::string> World::run() {
+  for (std::size_t i = 0; i < processes_.size(); ++i) boot(i);
+  write();
+  if (options_.faults == Faults::on) clock_.after(Millis{300}, [this] { strike(); });
+  clock_.after(Millis{2500}, [this] { kafka_.create("late", 1); });
+  while (written_ < options_.rows) clock_.run(clock_.now() + Millis{100});
+  striking_ = false;
+  source_faults_ = {};
+  broker_faults_ = {};
+  clock_.run(clock_.now() + Millis{8000});  // whatever was struck is back by now
+  const MonoTime deadline = clock_.now() + std::chrono::minutes{3};
+  while (!at_rest() && clock_.now() < deadline && wrong_.empty()) clock_.run(clock_.now() + Millis{100});
+  auto findings = judge(database_, kafka_, options_.after_sent, history_);
+  findings.insert(findings.begin(), wrong_.begin(), wrong_.end());
+  return findings;
+}
+
+std::int64_t World::duplicates() const {
+  std::int64_t records = 0;
+  std::set<std::int64_t> distinct;
+  for (const auto& [name, topic] : kafka_.topics())
+    for (const auto& [partition, log] : topic.logs)
+      for (const KafkaRecord& r : log) {
+        records += 1;
+        distinct.insert(r.id.value);
+      }
+  return records - std::ssize(distinct);
+}
+
+}  // namespace outbox::test

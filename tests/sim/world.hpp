@@ -1,0 +1,96 @@
+#pragma once
+// One simulated world: a database, a cluster, writers, and relays that run the real core and shell. Faults strike while
+// the writers write; then they end, and everything must come to rest. One seed, one history.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "relay/shell/pipeline.hpp"
+#include "tests/support/fakes/fake_broker.hpp"
+#include "tests/support/fakes/fake_source.hpp"
+
+namespace outbox::test {
+
+struct SeedChoice {
+  std::optional<std::uint64_t> only;
+  std::uint64_t count = 1000;
+};
+SeedChoice& seed_choice();
+
+/// A relay made wrong on purpose: the oracle must catch each of these.
+enum class Mutant { none, marks_before_ack, claims_by_cursor, forgets_in_flight, opens_the_gate };
+
+enum class Faults { off, on };
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  Faults faults = Faults::on;
+  std::int32_t relays = 1;
+  std::int32_t rows = 200;
+  relay::Waking waking = relay::Waking::notify;
+  relay::AfterSent after_sent = relay::AfterSent::mark;
+  Mutant mutant = Mutant::none;
+};
+
+/// What the writers did, which the table may not tell any more.
+struct History {
+  std::set<std::int64_t> committed;
+  std::set<std::int64_t> scheduled;  ///< rows with an available_at: their place is decided by time, not by id
+};
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+  ~World();
+  /// Runs it to its end. Answers what was found wrong; empty: every law holds.
+  [[nodiscard]] std::vector<std::string> run();
+  [[nodiscard]] std::int64_t duplicates() const;
+
+ private:
+  struct Process {
+    std::unique_ptr<SimLoop> loop;
+    std::unique_ptr<FakeSource> source;
+    std::unique_ptr<FakeBroker> broker;
+    std::unique_ptr<relay::Pipeline> pipeline;
+  };
+  void write();
+  void insert_row();
+  void strike();
+  void boot(std::size_t which);
+  void kill(std::size_t which);
+  [[nodiscard]] bool at_rest() const;
+  void watch_marks();
+
+  WorldOptions options_;
+  Chance chance_;
+  SimClock clock_;
+  FakeDatabase database_;
+  FakeKafka kafka_;
+  SourceFaults source_faults_;
+  BrokerFaults broker_faults_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<Process> graves_;  ///< what a killed process had under way may still reach the world
+  std::set<std::string> locked_keys_;
+  History history_;
+  std::int32_t written_ = 0;
+  std::int32_t open_transactions_ = 0;
+  std::int32_t boots_ = 0;
+  bool striking_ = true;
+  std::vector<std::string> wrong_;
+};
+
+/// What the database and the cluster say in the end; each finding is one line.
+[[nodiscard]] std::vector<std::string> judge(const FakeDatabase& database, const FakeKafka& kafka,
+                                             relay::AfterSent after_sent, const History& history);
+
+/// Stand-ins with one fault of logic each.
+[[nodiscard]] std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, relay::Loop& loop, FakeDatabase& database,
+                                                      Chance& chance, const SourceFaults& faults);
+[[nodiscard]] std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, relay::Loop& loop, FakeKafka& kafka,
+                                                      Chance& chance, const BrokerFaults& faults);
+
+}  // namespace outbox::test

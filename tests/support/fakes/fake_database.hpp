@@ -1,0 +1,81 @@
+#pragma once
+// The outbox table and its neighbours as a plain in-memory model: what the SQL of the project promises, without the SQL.
+// Each call is one atomic transaction at the moment it is made. The oracle reads it directly.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "relay/ports.hpp"
+
+namespace outbox::test {
+
+enum class RowStatus { pending, held, sent, dead, cancelled, discarded };
+
+struct StoredRow {
+  relay::RowId id;
+  relay::Shard shard;
+  Uuid msg_id;
+  std::string topic;
+  std::optional<std::string> key;
+  std::optional<std::string> body;
+  std::map<std::string, std::string> headers;
+  WallTime created_at;
+  std::optional<WallTime> available_at;
+  std::int32_t generation = 0;
+  RowStatus status = RowStatus::pending;
+  std::string last_error;
+  std::optional<relay::Partition> partition;
+  std::optional<relay::Offset> offset;
+  bool committed = false;
+};
+
+class FakeDatabase {
+ public:
+  /// Takes an id now; the row is seen by others only after commit().
+  relay::RowId insert(StoredRow row);
+  void commit(relay::RowId id) { rows_.at(id.value).committed = true; }
+  void erase(relay::RowId id) { rows_.erase(id.value); }
+  [[nodiscard]] StoredRow& row(relay::RowId id) { return rows_.at(id.value); }
+  [[nodiscard]] const std::map<std::int64_t, StoredRow>& rows() const { return rows_; }
+
+  [[nodiscard]] relay::Batch claim(const relay::ClaimRequest& request, WallTime now) const;
+  [[nodiscard]] relay::MarkReply mark(const std::vector<relay::SentRow>& rows, relay::AfterSent after);
+  void bury(const relay::DeadRow& dead);
+  void hold(const relay::HoldTarget& target, const std::string& reason) { holds_.emplace(target, reason); }
+  void set_held(const std::vector<relay::RowId>& rows);
+  void release(const relay::HoldTarget& target);
+  [[nodiscard]] std::vector<std::string> held_topics() const;
+  [[nodiscard]] const std::map<relay::HoldTarget, std::string>& holds() const { return holds_; }
+
+  [[nodiscard]] relay::LeaseReply lease(const relay::LeaseRequest& request, MonoTime now);
+  void give_back(const std::string& owner);
+  [[nodiscard]] bool still_leased(const relay::Lease& lease) const;
+
+  [[nodiscard]] std::int32_t pin(const std::string& topic, std::int32_t current) { return pins_.try_emplace(topic, current).first->second; }
+  void repin(const std::string& topic, std::int32_t partitions) { pins_[topic] = partitions; }
+
+  MonoTime asleep_until{};
+  std::function<void(const relay::SentRow&)> on_marked;  ///< the oracle's eye
+
+ private:
+  struct LaneRecord {
+    std::string owner;
+    std::int64_t epoch = 0;
+    MonoTime until{};
+  };
+  [[nodiscard]] bool is_held(const StoredRow& row) const;
+  [[nodiscard]] bool shard_wanted(const relay::ClaimRequest& request, const StoredRow& row) const;
+
+  std::map<std::int64_t, StoredRow> rows_;
+  std::map<relay::HoldTarget, std::string> holds_;
+  std::map<std::string, std::int32_t> pins_;
+  std::vector<LaneRecord> lanes_;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace outbox::test

@@ -1,0 +1,51 @@
+#pragma once
+// A cluster as the oracle sees it: topics with partitions, each a log. Only what is appended here is in Kafka.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relay/core/types.hpp"
+
+namespace outbox::test {
+
+struct KafkaRecord {
+  relay::RowId id;
+  Uuid msg_id;
+  std::optional<std::string> key;
+  std::optional<std::string> body;
+  std::vector<std::pair<std::string, std::optional<std::string>>> headers;
+  std::uint64_t appended = 0;  ///< of the whole cluster: which came first
+};
+
+struct KafkaTopic {
+  std::int32_t partitions = 1;
+  std::int64_t message_bytes_max = 1'048'588;   ///< as DescribeConfigs tells it
+  std::int64_t message_bytes_real = 1'048'588;  ///< what the broker really takes: a lower one is a surprise
+  std::map<std::int32_t, std::vector<KafkaRecord>> logs;
+};
+
+class FakeKafka {
+ public:
+  KafkaTopic& create(const std::string& name, std::int32_t partitions) {
+    KafkaTopic& topic = topics_[name];
+    topic.partitions = partitions;
+    return topic;
+  }
+  [[nodiscard]] KafkaTopic* find(const std::string& name) {
+    const auto at = topics_.find(name);
+    return at == topics_.end() ? nullptr : &at->second;
+  }
+  [[nodiscard]] const std::map<std::string, KafkaTopic>& topics() const { return topics_; }
+  relay::Offset append(KafkaTopic& topic, relay::Partition partition, KafkaRecord record);
+
+  MonoTime away_until{};  ///< no broker answers before
+
+ private:
+  std::map<std::string, KafkaTopic> topics_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace outbox::test
