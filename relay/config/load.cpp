@@ -6,76 +6,19 @@
 #include <fstream>
 #include <iterator>
 
+#include "relay/config/kafka_section.hpp"
 #include "relay/config/section.hpp"
-#include "relay/config/suggest.hpp"
-#include "relay/core/kafka_properties.hpp"
 
 namespace outbox::config {
 namespace {
 
 constexpr std::string_view name_letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-const YamlEntry* find(const YamlNode& map, std::string_view key) {
-  const auto it = std::ranges::find(map.entries, key, &YamlEntry::key);
-  return it == map.entries.end() ? nullptr : &*it;
-}
-
 // A pipeline is called by its name where it has one, by its place in the list otherwise.
 std::string called(const YamlNode& pipeline, std::size_t index) {
   const YamlEntry* name = find(pipeline, "name");
   const bool named = name && name->value.kind == YamlNode::Kind::scalar && !name->value.text.empty();
   return pipeline_path(named ? name->value.text : std::to_string(index + 1));
-}
-
-void read_property(SectionReader& reader, const YamlEntry& entry, const std::string& where,
-                   Pipeline& pipeline, Origins& origins) {
-  const std::string path = joined(where, "kafka." + entry.key);
-  if (entry.value.kind == YamlNode::Kind::map) {
-    reader.fault(entry.place, path,
-                 "must be a single value: librdkafka's names are written with dots, as in `" +
-                     std::string(kafka_servers) + ":`");
-    return;
-  }
-  const bool secret = relay::secret_property(entry.key);
-  const auto value =
-      reader.scalar(entry.value, path, secret ? MayNameFile::yes : MayNameFile::no, "a single value");
-  if (!value) return;
-  if (const auto reason = relay::refused_because(entry.key, value->text)) {
-    reader.fault(entry.place, path,
-                 (secret ? "" : shown(entry.value.text) + " ") + "is refused: " + std::string(*reason));
-    return;
-  }
-  pipeline.kafka[entry.key] = value->text;
-  origins["kafka." + entry.key] = {entry.value.place, value->from};
-}
-
-void require_servers(SectionReader& reader, const YamlNode& kafka, Place place, const std::string& where) {
-  const YamlEntry* servers = find(kafka, kafka_servers);
-  const std::string path = joined(where, "kafka." + std::string(kafka_servers));
-  if (servers && servers->value.kind == YamlNode::Kind::scalar && servers->value.text.empty()) {
-    reader.fault(servers->value.place, path, "is empty: write HOST:PORT, several with commas");
-  }
-  if (servers) return;
-  std::string message = "is missing";
-  for (const YamlEntry& entry : kafka.entries) {
-    const std::string_view wanted[] = {kafka_servers};
-    if (closest(entry.key, wanted)) message += ": did you mean it by `" + entry.key + "`?";
-  }
-  reader.fault(place, path, message);
-}
-
-void read_kafka(SectionReader& reader, const YamlNode& map, const std::string& where, Pipeline& pipeline,
-                Origins& origins) {
-  static const YamlNode nothing;
-  const YamlEntry* entry = find(map, kafka_section);
-  const YamlNode& kafka = entry ? entry->value : nothing;
-  if (kafka.kind == YamlNode::Kind::scalar || kafka.kind == YamlNode::Kind::list) {
-    reader.fault(kafka.place, joined(where, kafka_section),
-                 "must be a mapping, not " + std::string(to_string(kafka.kind)));
-    return;
-  }
-  for (const YamlEntry& property : kafka.entries) read_property(reader, property, where, pipeline, origins);
-  require_servers(reader, kafka, entry ? entry->place : map.place, where);
 }
 
 Place place_of(const Origins& origins, std::string_view path, Place otherwise) {

@@ -110,14 +110,12 @@ void SectionReader::read_map(const Level& level, const YamlNode& map, const std:
   for (const YamlEntry& entry : map.entries) {
     const std::string path = prefix + entry.key;
     if (prefix.empty() && entry.key == level.other_key) continue;
+    const bool word = entry.key.find('.') == std::string::npos;
     const auto same = std::ranges::find(level.options, path, [](const auto* facts) { return facts->path; });
-    const auto below = std::ranges::find_if(
-        level.options, [&](const auto* facts) { return facts->path.starts_with(path + "."); });
-    if (entry.key.find('.') != std::string::npos) {
-      unknown_key(level, entry, prefix);
-    } else if (same != level.options.end()) {
+    const auto begins = [&](const auto* facts) { return facts->path.starts_with(path + "."); };
+    if (word && same != level.options.end()) {
       read_option(level, static_cast<std::size_t>(same - level.options.begin()), entry.value, entry.place);
-    } else if (below != level.options.end()) {
+    } else if (word && std::ranges::any_of(level.options, begins)) {
       read_map(level, entry.value, path + ".");
     } else {
       unknown_key(level, entry, prefix);

@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -147,6 +148,11 @@ void read_documents(const std::string& text, YamlDocument& out) {
 }
 
 }  // namespace
+
+const YamlEntry* find(const YamlNode& map, std::string_view key) {
+  const auto it = std::ranges::find(map.entries, key, &YamlEntry::key);
+  return it == map.entries.end() ? nullptr : &*it;
+}
 
 YamlDocument parse_yaml(const std::string& text) {
   YamlDocument out;

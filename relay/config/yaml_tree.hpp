@@ -30,6 +30,9 @@ struct YamlEntry {
   YamlNode value;
 };
 
+/// The entry of `map` with that key; nullptr: none, or it is no map.
+[[nodiscard]] const YamlEntry* find(const YamlNode& map, std::string_view key);
+
 /// The largest text that is read.
 inline constexpr std::size_t yaml_bytes_max = 1 << 20;
 
