@@ -64,6 +64,10 @@ bool is_binary(const PGresult* result, int column) {
 
 Rows::Rows(pg_result* owned) : result_(owned, PQclear), size_(PQntuples(owned)) {}
 
+int Rows::columns() const {
+  return result_ ? PQnfields(result_.get()) : 0;
+}
+
 std::int64_t Rows::affected() const {
   return result_ ? parse_integer(PQcmdTuples(result_.get())).value_or(0) : 0;
 }

@@ -24,6 +24,7 @@ class Rows {
 
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] int columns() const;
   /// Rows affected by an INSERT, UPDATE, DELETE, or returned by a SELECT.
   [[nodiscard]] std::int64_t affected() const;
 

@@ -14,7 +14,11 @@ BEGIN
   FOR wanted IN SELECT * FROM (VALUES ('outbox_app', 'NOLOGIN'), ('outbox_relay', 'LOGIN'), ('outbox_consumer', 'NOLOGIN'),
                                       ('outbox_operator', 'NOLOGIN'), ('outbox_monitor', 'NOLOGIN')) r(name, login) LOOP
     IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = wanted.name) THEN
-      EXECUTE format('CREATE ROLE %I %s', wanted.name, wanted.login);
+      BEGIN
+        EXECUTE format('CREATE ROLE %I %s', wanted.name, wanted.login);
+      EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        NULL;  -- made for another database at the same moment
+      END;
     END IF;
   END LOOP;
 END

@@ -64,7 +64,7 @@ DECLARE
   old_generation int;
   top_epoch bigint;
 BEGIN
-  IF lane_count NOT BETWEEN 1 AND 64 OR claimant IS NULL OR claimant = '' OR ttl <= '0' THEN
+  IF (lane_count BETWEEN 1 AND 64 AND claimant <> '' AND ttl > '0') IS NOT TRUE THEN
     RAISE EXCEPTION 'outbox_lease_take: owner %, lanes %, ttl %: an owner, 1 to 64 lanes and a positive ttl are needed',
       claimant, lane_count, ttl USING ERRCODE = 'invalid_parameter_value';
   END IF;

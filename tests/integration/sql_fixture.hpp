@@ -1,0 +1,63 @@
+#pragma once
+// A migrated database of its own, and short ways to ask it. For tests of the laws that live in SQL. Blocks;
+// throws where a statement fails that must not.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "relay/commands/migrate/migrate.hpp"
+#include "tests/support/postgres.hpp"
+
+namespace outbox::test {
+
+class OutboxDatabase {
+ public:
+  explicit OutboxDatabase(relay::MigrateOptions options = {})
+      : options_(std::move(options)), sql_(database_.session()) {
+    must(relay::migrate(sql_, options_));
+  }
+  /// Also makes the roles and grants.
+  OutboxDatabase& with_roles() {
+    must(relay::apply_grants(sql_, options_.table));
+    return *this;
+  }
+
+  [[nodiscard]] pg::Session& sql() { return sql_; }  ///< as the superuser
+  [[nodiscard]] pg::Session session(const std::string& user = "") const { return database_.session(user); }
+  [[nodiscard]] pg::Session as(const std::string& role) const {
+    pg::Session session = database_.session();
+    must(session.exec("SET ROLE " + role));
+    return session;
+  }
+  [[nodiscard]] std::string uri() const { return database_.uri(); }
+  [[nodiscard]] std::string table() const { return options_.table.quoted(); }
+  [[nodiscard]] std::string schema() const { return options_.table.quoted_schema(); }
+
+ private:
+  TestDatabase database_;
+  relay::MigrateOptions options_;
+  pg::Session sql_;
+};
+
+/// The values of the result, columns by '|', rows by blanks; NULL as "null".
+inline std::string ask(pg::Session& session, std::string_view sql, const pg::Params& params = {}) {
+  const pg::Rows rows = must(session.exec(sql, params));
+  std::string out;
+  for (int row = 0; row < rows.size(); ++row) {
+    if (row > 0) out += ' ';
+    for (int column = 0; column < rows.columns(); ++column) {
+      if (column > 0) out += '|';
+      out += rows.text_or_null(row, column).value_or("null");
+    }
+  }
+  return out;
+}
+
+/// The SQLSTATE with which `sql` is refused, or "accepted".
+inline std::string refusal(pg::Session& session, std::string_view sql) {
+  const auto rows = session.exec(sql);
+  return rows ? "accepted" : rows.error().code;
+}
+
+}  // namespace outbox::test

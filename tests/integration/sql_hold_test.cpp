@@ -1,0 +1,156 @@
+// Holds end, and dead rows are retried or given up, without a later row overtaking.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "sql_fixture.hpp"
+#include "tests/support/eventually.hpp"
+
+namespace outbox {
+namespace {
+
+using test::ask;
+using test::must;
+using test::OutboxDatabase;
+using test::refusal;
+
+// A dead row of key k, two held ones behind it, one held of another key, and k's hold.
+struct DeadKey : OutboxDatabase {
+  DeadKey() {
+    ask(sql(),
+        "INSERT INTO outbox_msg (topic, msg_key, status) VALUES ('t', 'k', 'DEAD'), ('t', 'k', 'HELD'), "
+        "('t', 'k', 'HELD'), ('t', 'other', 'HELD'), ('u', 'k', 'HELD')");
+    ask(sql(),
+        "INSERT INTO outbox_hold (source, scope, topic, msg_key) VALUES ('public.outbox_msg', 'key', 't', "
+        "'k')");
+  }
+  std::string states() { return ask(sql(), "SELECT id, status FROM outbox_msg ORDER BY id"); }
+  std::string holds() { return ask(sql(), "SELECT count(*) FROM outbox_hold"); }
+};
+
+}  // namespace
+
+TEST_CASE("a release lets go the rows of its scope and nothing else") {
+  DeadKey outbox;
+  CHECK(ask(outbox.sql(), "SELECT outbox_release('public.outbox_msg', 'key', 't', 'k')") == "2");
+  CHECK(outbox.states() == "1|DEAD 2|PENDING 3|PENDING 4|HELD 5|HELD");
+  CHECK(outbox.holds() == "0");
+  ask(outbox.sql(),
+      "INSERT INTO outbox_hold (source, scope, topic) VALUES ('public.outbox_msg', 'topic', 't')");
+  CHECK(ask(outbox.sql(), "SELECT outbox_release('public.outbox_msg', 'topic', 't')") == "1");
+  CHECK(outbox.states() == "1|DEAD 2|PENDING 3|PENDING 4|PENDING 5|HELD");
+  CHECK(outbox.holds() == "0");
+  CHECK(refusal(outbox.sql(), "SELECT outbox_release('public.outbox_msg', 'nonsense', 't')") == "22023");
+  CHECK(refusal(outbox.sql(), "SELECT outbox_release('public.other', 'topic', 't')") == "22023");
+}
+
+TEST_CASE("nobody ever sees a later row of a released scope without the earlier ones") {
+  DeadKey outbox;
+  std::atomic<bool> done = false;
+  std::atomic<int> overtaken = 0;
+  std::thread reader([&] {
+    auto session = outbox.session();
+    while (!done) {
+      // The next row of the key is inserted PENDING behind the held ones; a hold still in place means: not
+      // claimable.
+      const std::string seen = ask(session,
+                                   "SELECT min(id) FROM outbox_msg WHERE topic = 't' AND msg_key = 'k' "
+                                   "AND status = 'PENDING' AND NOT EXISTS (SELECT FROM outbox_hold)");
+      if (seen != "null" && seen != "2") ++overtaken;
+    }
+  });
+  ask(outbox.sql(), "INSERT INTO outbox_msg (topic, msg_key) VALUES ('t', 'k')");
+  for (int round = 0; round < 200; ++round) {
+    must(outbox.sql().exec_script("SELECT outbox_release('public.outbox_msg', 'key', 't', 'k')"));
+    must(
+        outbox.sql().exec_script("BEGIN; INSERT INTO outbox_hold (source, scope, topic, msg_key) VALUES "
+                                 "('public.outbox_msg', 'key', 't', 'k');"
+                                 "UPDATE outbox_msg SET status = 'HELD' WHERE id IN (2, 3); COMMIT"));
+  }
+  done = true;
+  reader.join();
+  CHECK(overtaken == 0);
+}
+
+TEST_CASE("a release waits for a relay that is setting rows held behind it, and leaves none behind") {
+  DeadKey outbox;
+  ask(outbox.sql(), "INSERT INTO outbox_msg (topic, msg_key) VALUES ('t', 'k')");
+  auto relay = outbox.session();
+  must(relay.exec_script(
+      "BEGIN; SELECT FROM outbox_hold FOR SHARE; UPDATE outbox_msg SET status = 'HELD' WHERE id = 6"));
+  std::thread release([&] {
+    auto session = outbox.session();
+    ask(session, "SET application_name = 'release'");
+    ask(session, "SELECT outbox_release('public.outbox_msg', 'key', 't', 'k')");
+  });
+  test::eventually("the release waits", [&] {
+    return ask(outbox.sql(),
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'release' AND wait_event_type "
+               "= 'Lock'") == "1";
+  });
+  must(relay.exec_script("COMMIT"));
+  release.join();
+  CHECK(ask(outbox.sql(),
+            "SELECT count(*) FROM outbox_msg WHERE topic = 't' AND msg_key = 'k' AND status = 'HELD'") ==
+        "0");
+}
+
+TEST_CASE("a retried row goes first, as a new generation, and its key is free") {
+  DeadKey outbox;
+  CHECK(ask(outbox.sql(), "SELECT outbox_dead_retry(1)") == "t");
+  CHECK(outbox.states() == "1|PENDING 2|PENDING 3|PENDING 4|HELD 5|HELD");
+  CHECK(ask(outbox.sql(), "SELECT generation FROM outbox_msg WHERE id = 1") == "1");
+  CHECK(outbox.holds() == "0");
+  CHECK(ask(outbox.sql(), "SELECT outbox_dead_retry(1)") == "f");
+  CHECK(ask(outbox.sql(), "SELECT outbox_dead_retry(99)") == "f");
+}
+
+TEST_CASE("a discarded row says why, and its key is free") {
+  DeadKey outbox;
+  CHECK(ask(outbox.sql(), "SELECT outbox_dead_discard(1, 'sent by hand')") == "t");
+  CHECK(outbox.states() == "1|DISCARDED 2|PENDING 3|PENDING 4|HELD 5|HELD");
+  CHECK(
+      ask(outbox.sql(),
+          "SELECT last_error LIKE 'discarded by %: sent by hand', generation FROM outbox_msg WHERE id = 1") ==
+      "t|0");
+  CHECK(outbox.holds() == "0");
+}
+
+TEST_CASE("a key stays on hold until its last dead row is decided, also by two at once") {
+  DeadKey outbox;
+  ask(outbox.sql(), "UPDATE outbox_msg SET status = 'DEAD' WHERE id = 2");
+  auto first = outbox.session();
+  must(first.exec_script("BEGIN"));
+  CHECK(ask(first, "SELECT outbox_dead_discard(2, 'x')") == "t");
+  CHECK(ask(first, "SELECT count(*) FROM outbox_hold") == "1");
+  std::thread second([&] {
+    auto session = outbox.session();
+    ask(session, "SELECT outbox_dead_retry(1)");
+  });
+  must(first.exec_script("COMMIT"));
+  second.join();
+  CHECK(outbox.states() == "1|PENDING 2|DISCARDED 3|PENDING 4|HELD 5|HELD");
+  CHECK(outbox.holds() == "0");
+}
+
+TEST_CASE("a hold says what it holds, and only that") {
+  OutboxDatabase outbox;
+  const auto hold = [&](const std::string& values) {
+    return refusal(
+        outbox.sql(),
+        "INSERT INTO outbox_hold (source, scope, topic, msg_key, partition) VALUES ('s', " + values + ")");
+  };
+  CHECK(hold("'key', 't', 'k', -1") == "accepted");
+  CHECK(hold("'key', 't', '', -1") == "accepted");
+  CHECK(hold("'key', 't', 'k', -1") == "23505");
+  CHECK(hold("'topic', 't', '', -1") == "accepted");
+  CHECK(hold("'topic', 't', 'k', -1") == "23514");
+  CHECK(hold("'partition', 't', '', 0") == "accepted");
+  CHECK(hold("'partition', 't', '', -1") == "23514");
+  CHECK(hold("'topic', 't', '', 3") == "23514");
+  CHECK(hold("'lane', 't', '', -1") == "23514");
+}
+
+}  // namespace outbox

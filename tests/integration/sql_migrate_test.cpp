@@ -1,0 +1,181 @@
+// The migrations and the engine that applies them.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "sql_fixture.hpp"
+#include "tests/support/process.hpp"
+
+namespace outbox {
+namespace {
+
+using relay::BodyType;
+using relay::MigrateOptions;
+using test::ask;
+using test::must;
+using test::OutboxDatabase;
+using test::TestDatabase;
+
+std::string failed_with(pg::Session& session, const MigrateOptions& options = {}) {
+  const auto report = relay::migrate(session, options);
+  return report ? "" : report.error().text();
+}
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a second migrate finds nothing to do") {
+  const TestDatabase database;
+  auto session = database.session();
+  const auto first = must(relay::migrate(session, {}));
+  CHECK(first.version_before == 0);
+  CHECK(first.applied.size() == static_cast<std::size_t>(first.version_after));
+  CHECK(first.partitions_made == 18);
+  const auto second = must(relay::migrate(session, {}));
+  CHECK(second.version_before == first.version_after);
+  CHECK(second.version_after == first.version_after);
+  CHECK(second.applied.empty());
+  CHECK(second.partitions_made == 0);
+}
+
+TEST_CASE("of two that migrate at once each migration is applied by one") {
+  for (int round = 0; round < 3; ++round) {
+    const TestDatabase database;
+    std::array<relay::MigrateReport, 3> reports;
+    std::vector<std::thread> migrators;
+    for (auto& report : reports) {
+      migrators.emplace_back([&] {
+        auto session = database.session();
+        report = must(relay::migrate(session, {}));
+      });
+    }
+    for (auto& migrator : migrators) migrator.join();
+    std::size_t applied = 0;
+    for (const auto& report : reports) {
+      applied += report.applied.size();
+      CHECK(report.version_after == reports[0].version_after);
+    }
+    CHECK(applied == static_cast<std::size_t>(reports[0].version_after));
+  }
+}
+
+TEST_CASE("a migration recorded with another checksum stops, and says what to do") {
+  OutboxDatabase outbox;
+  ask(outbox.sql(), "UPDATE outbox_migration SET checksum = 'abc' WHERE version = 2");
+  const std::string error = failed_with(outbox.sql());
+  CHECK(contains(error, "migration 2 (functions)"));
+  CHECK(contains(error, "abc"));
+  CHECK(contains(error, "--print"));
+}
+
+TEST_CASE("a database newer than the program is refused") {
+  OutboxDatabase outbox;
+  ask(outbox.sql(), "INSERT INTO outbox_migration (version, name, checksum) VALUES (999, 'future', '')");
+  CHECK(contains(failed_with(outbox.sql()), "migration 999 (future)"));
+}
+
+TEST_CASE("a migration that fails leaves nothing of itself, and the next try begins there") {
+  const TestDatabase database;
+  auto session = database.session();
+  ask(session, "CREATE TABLE dead_msgs (a int)");  // migration 3 wants this name
+  CHECK(contains(failed_with(session), "42P07"));
+  CHECK(ask(session, "SELECT max(version), to_regclass('processed_msgs') FROM outbox_migration") == "2|null");
+  ask(session, "DROP TABLE dead_msgs");
+  CHECK(must(relay::migrate(session, {})).version_before == 2);
+}
+
+TEST_CASE("another table or another body type in a migrated schema is refused") {
+  OutboxDatabase outbox;
+  CHECK(contains(failed_with(outbox.sql(), {.table = {"public", "other"}}),
+                 "holds the outbox table 'outbox_msg'"));
+  CHECK(contains(failed_with(outbox.sql(), {.table = {"public", "outbox_msg"}, .body_type = BodyType::text}),
+                 "keeps bodies as json, not as text"));
+  CHECK(failed_with(outbox.sql(), {.table = {"second", "other"}, .body_type = BodyType::text}) == "");
+}
+
+TEST_CASE("a role that may not create is refused, without a schema left behind") {
+  const TestDatabase database;
+  auto admin = database.session();
+  ask(admin, "CREATE ROLE " + database.name() + "_app LOGIN");
+  auto session = database.session(database.name() + "_app");
+  CHECK(contains(failed_with(session, {.table = {"new_schema", "outbox_msg"}}), "42501"));
+  CHECK(contains(failed_with(session), "42501"));
+  CHECK(ask(admin, "SELECT to_regnamespace('new_schema'), to_regclass('outbox_migration')") == "null|null");
+  ask(admin, "DROP ROLE " + database.name() + "_app");
+}
+
+TEST_CASE("what --print prints is what migrate does: by psql, and nothing is left to do") {
+  const MigrateOptions options{.table = {"My \"Sch.ema\"", "Out.Box '1\\2'"}, .body_type = BodyType::text};
+  OutboxDatabase migrated(options);
+  const TestDatabase printed;
+  const test::TemporaryDirectory folder;
+  const auto file = folder.path() / "print.sql";
+  std::ofstream(file) << must(relay::render(options));
+  const auto psql =
+      test::run_program("psql", {.args = {"-qX", "-v", "ON_ERROR_STOP=1", "-f", file, printed.uri()}});
+  CHECK(psql.status == test::ExitStatus{0, 0});
+  CHECK(psql.errors == "");
+
+  auto session = printed.session();
+  const auto report = must(relay::migrate(session, options));
+  CHECK(report.applied.empty());
+  CHECK(report.partitions_made == 0);
+  const auto shape =
+      "SELECT string_agg(x, ' ' ORDER BY x) FROM ("
+      "SELECT attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) FROM "
+      "pg_attribute "
+      "JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = to_regnamespace($1) AND attnum > 0 UNION ALL "
+      "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = to_regnamespace($1)) s(x)";
+  const auto schema = pg::Params{}.text(options.table.quoted_schema());
+  CHECK(ask(session, shape, schema) == ask(migrated.sql(), shape, schema));
+}
+
+TEST_CASE("names with upper case, quotes and dots work from end to end") {
+  for (const auto& [schema, table] :
+       {std::pair<std::string, std::string>{"My.Sch\"e'ma", "Out\"b.ox' {{table}} $$"},
+        {"public", std::string(63, 'T')},
+        {"é\\", "Ünïcode-" + std::string(50, 'x')}}) {
+    CAPTURE(table);
+    OutboxDatabase outbox({.table = {schema, table}, .days_ahead = 1});
+    auto& sql = outbox.with_roles().sql();
+    const std::string source = schema + "." + table;
+    ask(sql, "INSERT INTO " + outbox.table() +
+                 " (topic, msg_key, body, status) VALUES ('t', 'k', '1', 'DEAD'), ('t', 'k', '2', 'HELD')");
+    ask(sql,
+        "INSERT INTO " + outbox.schema() +
+            ".outbox_hold (source, scope, topic, msg_key) VALUES ($1, 'key', 't', 'k')",
+        pg::Params{}.text(source));
+    CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_dead_retry(1)") == "t");
+    CHECK(ask(sql, "SELECT status FROM " + outbox.table()) == "PENDING PENDING");
+    CHECK(ask(sql, "SELECT count(*) FROM " + outbox.schema() + ".outbox_hold") == "0");
+    CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_release($1, 'topic', 't')",
+              pg::Params{}.text(source)) == "0");
+    const std::string id = ask(
+        sql, "SELECT " + outbox.schema() + ".outbox_publish('t', 'k', '1', available_at => now() + '1 day')");
+    CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_cancel($1)", pg::Params{}.untyped(id)) ==
+          "cancelled");
+    CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_ensure_partitions(3)") == "4");
+    CHECK(ask(sql, "SELECT count(*) FROM " + outbox.schema() + ".outbox_lease_take($1, 'me', 4, '1 s')",
+              pg::Params{}.text(source)) == "4");
+  }
+}
+
+TEST_CASE("a name that would end a function's body is refused before anything runs") {
+  const TestDatabase database;
+  auto session = database.session();
+  CHECK(contains(failed_with(session, {.table = {"public", "a$outbox$b"}}), "must not contain"));
+  CHECK(ask(session, "SELECT to_regclass('outbox_migration')") == "null");
+}
+
+TEST_CASE("the body type's name is read as it is written") {
+  for (const auto type : {BodyType::json, BodyType::jsonb, BodyType::text, BodyType::bytea}) {
+    CHECK(relay::parse_body_type(to_string(type)) == type);
+  }
+  CHECK_FALSE(relay::parse_body_type("JSON").has_value());
+}
+
+}  // namespace outbox

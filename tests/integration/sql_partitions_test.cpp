@@ -1,0 +1,118 @@
+// Daily partitions, made ahead and beside the traffic.
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "sql_fixture.hpp"
+
+namespace outbox {
+namespace {
+
+using test::ask;
+using test::must;
+using test::OutboxDatabase;
+using test::refusal;
+
+std::string day_name(pg::Session& session, int days) {
+  return ask(session,
+             "SELECT 'outbox_msg_p' || to_char(now() AT TIME ZONE 'UTC' + $1 * interval '1 day', 'YYYYMMDD')",
+             pg::Params{}.i32(days));
+}
+
+}  // namespace
+
+TEST_CASE("partitions reach from yesterday to the day asked for, once") {
+  OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 2});
+  auto& sql = outbox.sql();
+  const auto count =
+      "SELECT inhparent::regclass, count(*) FROM pg_inherits WHERE inhparent IN "
+      "('outbox_msg'::regclass, 'processed_msgs'::regclass) GROUP BY 1 ORDER BY 1";
+  CHECK(ask(sql, count) == "outbox_msg|5 processed_msgs|6");
+  CHECK(ask(sql, "SELECT outbox_ensure_partitions(2)") == "0");
+  CHECK(ask(sql, "SELECT outbox_ensure_partitions(4)") == "4");
+  CHECK(ask(sql, count) == "outbox_msg|7 processed_msgs|8");
+  CHECK(refusal(sql, "SELECT outbox_ensure_partitions(-1)") == "22023");
+  CHECK(refusal(sql, "SELECT outbox_ensure_partitions(367)") == "22023");
+}
+
+TEST_CASE("days are UTC's, whatever the session's time zone") {
+  OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
+  auto& sql = outbox.sql();
+  ask(sql, "SET timezone = 'Pacific/Kiritimati'");
+  ask(sql, "SELECT outbox_ensure_partitions(1)");
+  ask(sql, "SET timezone = 'UTC'");
+  CHECK(ask(sql,
+            "SELECT pg_get_expr(relpartbound, oid) = format('FOR VALUES FROM (''%s 00:00:00+00'') TO (''%s "
+            "00:00:00+00'')', "
+            "  now()::date + 1, now()::date + 2) FROM pg_class WHERE relname = $1",
+            pg::Params{}.text(day_name(sql, 1))) == "t");
+}
+
+TEST_CASE("every partition has the table's indexes and its own storage settings") {
+  OutboxDatabase outbox;
+  auto& sql = outbox.sql();
+  CHECK(ask(sql,
+            "SELECT DISTINCT count(*) FROM pg_index JOIN pg_inherits ON indrelid = inhrelid "
+            "WHERE inhparent = 'outbox_msg'::regclass GROUP BY indrelid") == "5");
+  CHECK(ask(sql,
+            "SELECT count(*) FROM pg_class JOIN pg_inherits ON oid = inhrelid WHERE inhparent = "
+            "'outbox_msg'::regclass "
+            "AND NOT reloptions @> '{fillfactor=50,autovacuum_vacuum_scale_factor=0.02}'") == "0");
+  CHECK(ask(sql,
+            "SELECT count(DISTINCT reloptions) FROM pg_class JOIN pg_inherits ON oid = inhrelid "
+            "WHERE inhparent = 'outbox_msg'::regclass") == "1");
+}
+
+TEST_CASE("rows that waited in the default partition move to their day's when it is made") {
+  OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
+  auto& sql = outbox.sql();
+  ask(sql,
+      R"(INSERT INTO outbox_msg (topic, msg_key, body, headers, created_at, status, kafka_offset, generation)
+              VALUES ('t', 'k', '{"a":1}', '{"h":"v"}', now() + interval '1 day', 'SENT', 7, 3),
+                     ('t', NULL, NULL, '{}', now() + interval '1 day', 'PENDING', NULL, 0),
+                     ('t', 'old', NULL, '{}', now() - interval '1 year', 'PENDING', NULL, 0))");
+  ask(sql,
+      "INSERT INTO processed_msgs (consumer, msg_id, id_time, payload_sha256, topic, partition, \"offset\") "
+      "SELECT 'c', id, outbox_id_time(id), sha256('x'), 't', 0, 1 FROM (SELECT "
+      "(overlay(lpad(to_hex((extract(epoch FROM "
+      "now() + interval '1 day') * 1000)::bigint), 12, '0') PLACING '-' FROM 9 FOR 0) || "
+      "'-7000-8000-000000000000')::uuid id) x");
+  ask(sql, "CREATE TABLE before AS SELECT * FROM outbox_msg");
+  CHECK(ask(sql, "SELECT outbox_ensure_partitions(1)") == "2");
+  CHECK(ask(sql,
+            "SELECT count(*) FROM (SELECT to_jsonb(b) FROM before b EXCEPT SELECT to_jsonb(o) FROM "
+            "outbox_msg o) x") == "0");
+  CHECK(ask(sql, "SELECT id, tableoid::regclass FROM outbox_msg ORDER BY id") ==
+        "1|" + day_name(sql, 1) + " 2|" + day_name(sql, 1) + " 3|outbox_msg_default");
+  CHECK(ask(sql, "SELECT tableoid::regclass::text LIKE 'processed_msgs_p%' FROM processed_msgs") == "t");
+}
+
+TEST_CASE("making partitions neither waits for open inserts nor keeps new ones waiting") {
+  OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
+  auto business = outbox.session();
+  must(business.exec_script("BEGIN; INSERT INTO outbox_msg (topic) VALUES ('t')"));
+  auto maker = outbox.session();
+  must(maker.exec_script("BEGIN; SET LOCAL lock_timeout = '1s'"));
+  CHECK(ask(maker, "SELECT outbox_ensure_partitions(2)") == "4");
+  must(business.exec_script("SET LOCAL lock_timeout = '1s'"));
+  CHECK(refusal(business, "INSERT INTO outbox_msg (topic) VALUES ('t')") == "accepted");
+  must(maker.exec_script("COMMIT"));
+  must(business.exec_script("COMMIT"));
+}
+
+TEST_CASE("two sessions that make partitions at once both succeed") {
+  OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
+  std::array<std::string, 2> made;
+  std::vector<std::thread> makers;
+  for (auto& answer : made) {
+    makers.emplace_back([&outbox, &answer] {
+      auto session = outbox.session();
+      answer = ask(session, "SELECT outbox_ensure_partitions(10)");
+    });
+  }
+  for (auto& maker : makers) maker.join();
+  CHECK(std::stoi(made[0]) + std::stoi(made[1]) == 20);
+}
+
+}  // namespace outbox
