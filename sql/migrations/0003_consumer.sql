@@ -53,4 +53,4 @@ CREATE TABLE {{schema}}.dead_msgs (
 );
 CREATE INDEX ON {{schema}}.dead_msgs (consumer, msg_id) WHERE resolved_at IS NULL;
 
-COMMENT ON COLUMN {{schema}}.dead_msgs.headers IS 'array of [name, value], in the order they came; a value that is not UTF-8 as base64';
+COMMENT ON COLUMN {{schema}}.dead_msgs.headers IS 'array of [name, value], in the order they came; what is not UTF-8 as {"base64": …}';
