@@ -63,7 +63,8 @@ TEST_CASE("an outcome behind an unsettled record does not count") {
 }
 
 TEST_CASE(
-    "a failed record comes back first, alone, after its wait and with its attempt counted; others go on") {
+    "a failed record comes back first, alone, after its wait and with its attempt counted, and others go "
+    "on") {
   auto backlog = two_partitions({.backoff = {Millis{100}, Millis{1000}}});
   backlog.push(at(0, 0)), backlog.push(at(0, 1));
   backlog.finish(backlog.take(start), std::vector{failed, waiting}, start);

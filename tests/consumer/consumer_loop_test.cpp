@@ -86,7 +86,7 @@ TEST_CASE("an offset is committed only when its batch is") {
   CHECK(db.effects() == 10);
 }
 
-TEST_CASE("a revocation waits for the batch at work and commits its offset; what is queued is given up") {
+TEST_CASE("a revocation waits for the batch at work and commits its offset, and what is queued is given up") {
   ServiceDatabase db;
   FakeKafka kafka("transfers", 1);
   send_many(kafka, 0, 10, 1);
@@ -163,7 +163,7 @@ TEST_CASE("a partition whose message waits is paused, the other is not, and both
   });
   send_many(kafka, 20, 20, 2);
   eventually("partition 1 goes on", [&] { return kafka.committed(1) == 20; });
-  CHECK(kafka.committed(0) == 3);
+  eventually("its own stands at the failing one", [&] { return kafka.committed(0) == 3; });
   broken = false;
   eventually("partition 0 goes on", [&] { return kafka.committed(0) == 20; });
   CHECK(db.number("SELECT count(*) FROM (SELECT off < lag(off) OVER (PARTITION BY part ORDER BY ctid) AS "

@@ -118,7 +118,7 @@ TEST_CASE("a message that fails keeps its place: its partition waits, the other 
   });
   service.await_effects(25);
   eventually("the other partition's offset passed", [&] { return service.committed(1) == 20; });
-  CHECK(service.committed(0) == 5);
+  eventually("its own stands at the failing one", [&] { return service.committed(0) == 5; });
   broken = false;
   service.await_effects(40);
   consumer.stop();
@@ -179,7 +179,7 @@ TEST_CASE("two members share the partitions, one joins, one leaves: every messag
   CHECK(service.db.effects() == sent);
 }
 
-TEST_CASE("a new group starts where start_at says; a partition added later is read from its beginning") {
+TEST_CASE("a new group starts where start_at says, and a partition added later is read from its beginning") {
   Service service(2);
   if (!service.kafka.real()) return;
   service.send(letters(0, 10, 2));
@@ -243,7 +243,7 @@ TEST_CASE("options that would break the promise are refused with the reason") {
   CHECK_THROWS_AS(Consumer{options}, ConsumerError);
 }
 
-TEST_CASE("stop before run makes it return at once; missing tables are an error") {
+TEST_CASE("stop before run makes it return at once, and missing tables are an error") {
   Service service;
   Consumer consumer(service.options());
   consumer.stop();

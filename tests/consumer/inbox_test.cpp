@@ -75,7 +75,7 @@ TEST_CASE("same id, other payload: a conflict is kept with both hashes, never pr
             " AND payload_sha256 = sha256('b')") == 1);
 }
 
-TEST_CASE("a tombstone is a message: fresh, then a duplicate; an empty body with its id is a conflict") {
+TEST_CASE("a tombstone is a message: fresh, then a duplicate, and an empty body with its id is a conflict") {
   ServiceDatabase db;
   Inbox inbox(db.inbox());
   const auto tombstone = letter(v7(1), std::nullopt);
@@ -126,7 +126,7 @@ TEST_CASE("a batch is one transaction: handlers in order, one commit") {
   CHECK(db.number("SELECT count(DISTINCT xmin::text) FROM effect") == 1);
 }
 
-TEST_CASE("two copies in one batch: one effect; a differing third is a conflict") {
+TEST_CASE("two copies in one batch: one effect, and a differing third is a conflict") {
   ServiceDatabase db;
   Inbox inbox(db.inbox());
   const std::vector letters = {letter(v7(1), "a", 0), letter(v7(1), "a", 1), letter(v7(1), "b", 2)};

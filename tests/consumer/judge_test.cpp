@@ -43,7 +43,7 @@ TEST_CASE("each distinct id is inserted once, in order of id, whatever the order
 }
 
 TEST_CASE(
-    "inserted is fresh; known is a duplicate, or a conflict where the payload differs; no identity is "
+    "inserted is fresh, known is a duplicate, or a conflict where the payload differs, no identity is "
     "malformed") {
   const Batch batch{{letter(v7(1)), letter(v7(2), "same"), letter(v7(3), "other"), letter("no uuid")}};
   const Findings findings{.inserted = {id(1)}, .known = {{id(2), sha256("same")}, {id(3), sha256("first")}}};

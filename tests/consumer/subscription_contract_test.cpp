@@ -101,8 +101,9 @@ TEST_CASE_TEMPLATE(
   next.subscription->close();
 }
 
-TEST_CASE_TEMPLATE("a paused partition gives nothing, the other goes on; resumed, it goes on where it was",
-                   World, FakeWorld, KafkaWorld) {
+TEST_CASE_TEMPLATE(
+    "a paused partition gives nothing, the other goes on, and once resumed it goes on where it was", World,
+    FakeWorld, KafkaWorld) {
   World world;
   world.send(five_each());
   Member member(world.member());
