@@ -68,7 +68,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     phase = Phase::connecting;
     ++attempt;
     auto begun = begin_connection(options.connect);
-    if (!begun) return down(std::move(begun.error()));
+    if (!begun) return down(begun.error());
     connecting = std::move(begun->connection);
     retry_timer.expires_after(begun->limit);
     retry_timer.async_wait(mine([limit = begun->limit](State& s) {
@@ -125,7 +125,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     if (greeting.statements.empty()) {
       become_up();
     } else {
-      send(std::move(greeting), [self = weak_from_this()](Result<std::vector<Rows>> result) {
+      send(std::move(greeting), [self = weak_from_this()](const Result<std::vector<Rows>>& result) {
         if (const auto state = self.lock()) state->greeted(result);
       });
     }
@@ -136,7 +136,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     if (result) return become_up();
     Error error = result.error();
     error.message = "the first statements on a new connection: " + error.message;
-    down(std::move(error));
+    down(error);
   }
 
   void become_up() {
@@ -233,7 +233,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     canceller.reset();
   }
 
-  void down(Error error) {
+  void down(const Error& error) {
     phase = Phase::waiting;
     close(error.message);
     retry_timer.expires_after(backoff.next());

@@ -344,8 +344,7 @@ TEST_CASE("stop() answers what is on the way as in doubt, before it returns") {
   CHECK((*sent)->error().disposition == Disposition::in_doubt);
 }
 
-TEST_CASE(
-    "stop() answers what is pending and no callback comes later; so does stop() from inside a callback") {
+TEST_CASE("stop() answers what is pending and no callback comes later, also from inside a callback") {
   const test::TestDatabase database;
   Link link{database.uri()};
   link.until_up();

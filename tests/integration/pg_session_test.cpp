@@ -1,4 +1,8 @@
 #include <doctest/doctest.h>
+#include <libpq-fe.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <thread>
 
@@ -18,10 +22,22 @@ std::string setting(Session& session, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a session has keepalives, and what the uri sets wins") {
+TEST_CASE(
+    "a dead peer is noticed: keepalives and tcp_user_timeout are set on the socket, and what the uri sets "
+    "wins") {
   const test::TestDatabase database;
   auto session = must(Session::connect({.uri = database.uri() + "?keepalives_idle=7&application_name=mine"}));
-  CHECK(setting(session, "tcp_user_timeout") == "0");  // the server's own side
+  const auto option = [&](int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    REQUIRE(::getsockopt(PQsocket(session.native()), level, name, &value, &size) == 0);
+    return value;
+  };
+  CHECK(option(SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPIDLE) == 7);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPINTVL) == 2);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPCNT) == 3);
+  CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 10'000);
   CHECK(setting(session, "application_name") == "mine");
   CHECK(setting(session, "client_encoding") == "UTF8");
 }
