@@ -127,7 +127,7 @@ TEST_CASE("above the bound publish says queue_full, and goes on after reports") 
   CHECK(run.fixture.stored(topic).size() == messages.size());
 }
 
-TEST_CASE("a message over the topic's limit is refused alone; its neighbours go out, in order") {
+TEST_CASE("a message over the topic's limit is refused alone, and its neighbours go out, in order") {
   if (skipped_on_mock()) return;
   Run run{KafkaCluster::shared()};
   const auto topic = run.fixture.topic(1);

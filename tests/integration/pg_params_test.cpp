@@ -57,7 +57,7 @@ TEST_CASE("every scalar parameter arrives and comes back unchanged, in text and 
   });
 }
 
-TEST_CASE("texts keep every byte; empty and null are told apart") {
+TEST_CASE("texts keep every byte, and empty and null are told apart") {
   Server on;
   const std::string odd = "tab\t quote' \"dq\" back\\slash \x01 é 漢 😀";
   on.both("$1, $2, $3", Params{}.text(odd).text("").text(std::nullopt), [&](const Rows& r) {
