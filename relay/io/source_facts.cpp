@@ -18,9 +18,9 @@ constexpr std::array columns_needed{
     "last_error", "available_at", "sent_at",    "kafka_partition", "kafka_offset"};
 
 constexpr std::array<std::pair<std::string_view, BodyColumn>, 4> body_types{{{"json", BodyColumn::json},
-                                                                           {"jsonb", BodyColumn::jsonb},
-                                                                           {"text", BodyColumn::text},
-                                                                           {"bytea", BodyColumn::bytea}}};
+                                                                             {"jsonb", BodyColumn::jsonb},
+                                                                             {"text", BodyColumn::text},
+                                                                             {"bytea", BodyColumn::bytea}}};
 
 auto missing(std::string what) {
   return failure(Disposition::fatal, std::move(what), "42P01",

@@ -62,7 +62,11 @@ class MarkCall : public std::enable_shared_from_this<MarkCall> {
   }
 
   void write() {
+    // The cancelled rows first: they are looked for by index, which the marks' settings forbid.
     std::vector<pg::Statement> statements;
+    if (!cancelled_.empty())
+      statements.push_back({link_->sql()->mark_cancelled, cancelled_params(cancelled_)});
+    statements.push_back({link_->sql()->mark_settings, {}});
     groups_.clear();
     doubtful_.clear();
     for (auto& [table, group] : by_partition(rows_)) {
@@ -76,18 +80,17 @@ class MarkCall : public std::enable_shared_from_this<MarkCall> {
                                : pg::Statement{sql->erase, erase_params(group, leases_, link_->source())});
       groups_.push_back(std::move(group));
     }
-    if (!cancelled_.empty())
-      statements.push_back({link_->sql()->mark_cancelled, cancelled_params(cancelled_)});
-    if (statements.empty()) return look();
+    if (groups_.empty() && cancelled_.empty()) return look();
     run(std::move(statements), &MarkCall::written);
   }
 
   void written(Results results) {
+    const std::size_t first = results.size() - groups_.size();
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      if (results[i].affected() == std::ssize(groups_[i])) continue;
+      if (results[first + i].affected() == std::ssize(groups_[i])) continue;
       doubtful_.insert(doubtful_.end(), groups_[i].begin(), groups_[i].end());
     }
-    if (!cancelled_.empty() && results.back().affected() != std::ssize(cancelled_)) {
+    if (!cancelled_.empty() && results.front().affected() != std::ssize(cancelled_)) {
       doubtful_.insert(doubtful_.end(), cancelled_.begin(), cancelled_.end());
     }
     cancelled_.clear();

@@ -31,6 +31,7 @@ SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
   claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body});
   claim_due = fill(queries::source_claim_due, {in_schema, in_table, as_body});
   claim_end = fill(queries::source_claim_end, {in_table});
+  mark_settings = fill(queries::source_mark_settings);
   mark_look = fill(queries::source_mark_look, {in_table});
   mark_leases = fill(queries::source_mark_leases, {in_schema});
   mark_cancelled = fill(queries::source_mark_cancelled, {in_table});

@@ -4,6 +4,6 @@
 --   outbox_hold's key.
 SELECT FROM {{schema}}.outbox_hold h
  WHERE h.source = $2 AND h.scope IN ('key', 'topic')
-   AND EXISTS (SELECT FROM unnest($1::bigint[]) AS s (id) JOIN {{table}} AS m ON m.id = s.id
-                WHERE m.topic = h.topic AND (h.scope = 'topic' OR m.msg_key = h.msg_key))
+   AND EXISTS (SELECT FROM {{table}} AS m
+                WHERE m.id = ANY ($1::bigint[]) AND m.topic = h.topic AND (h.scope = 'topic' OR m.msg_key = h.msg_key))
    FOR SHARE OF h

@@ -20,9 +20,10 @@ SELECT 'schema', $1::text, CASE WHEN n.oid IS NULL THEN '' ELSE 'schema' END,
        CASE WHEN NOT has_schema_privilege(n.oid, 'USAGE') THEN 'USAGE' END
   FROM (VALUES (1)) one LEFT JOIN pg_namespace n ON n.nspname = $1::text
 UNION ALL
-SELECT 'relation', f.name, CASE WHEN f.oid IS NULL THEN '' ELSE 'table' END,
+(SELECT 'relation', f.name, CASE WHEN f.oid IS NULL THEN '' ELSE 'table' END,
        (SELECT string_agg(p, ', ') FROM unnest(f.privileges) p WHERE NOT has_table_privilege(f.oid, p))
   FROM found f
+ ORDER BY f.name <> $2::text)
 UNION ALL
 SELECT 'column', a.attname::text, format_type(a.atttypid, a.atttypmod), NULL
   FROM found f

@@ -5,4 +5,4 @@ UPDATE {{table}} AS m
    SET status = 'SENT', sent_at = now(), kafka_partition = s.kafka_partition, kafka_offset = s.kafka_offset,
        last_error = 'cancelled after it was sent'
   FROM unnest($1::bigint[], $2::int[], $3::int[], $4::bigint[]) AS s (id, generation, kafka_partition, kafka_offset)
- WHERE m.id = s.id AND m.generation = s.generation AND m.status = 'CANCELLED'
+ WHERE m.id = ANY ($1::bigint[]) AND m.id = s.id AND m.generation = s.generation AND m.status = 'CANCELLED'

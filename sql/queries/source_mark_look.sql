@@ -1,5 +1,5 @@
 -- How rows that a mark did not find stand now, by id, so that each can be explained.
 -- Parameters: $1 bigint[] ids. Locks: none. Index: the primary key of each partition.
 SELECT m.id, m.tableoid, m.ctid, m.status, m.generation, m.kafka_partition, m.kafka_offset
-  FROM unnest($1::bigint[]) AS s (id)
-  JOIN {{table}} AS m ON m.id = s.id
+  FROM {{table}} AS m
+ WHERE m.id = ANY ($1::bigint[])

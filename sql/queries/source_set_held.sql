@@ -2,8 +2,7 @@
 -- Parameters: $1 bigint[] ids · $2 text source. Locks: the rows. Index: the primary key of each partition; outbox_hold's key.
 UPDATE {{table}} AS m
    SET status = 'HELD'
-  FROM unnest($1::bigint[]) AS s (id)
- WHERE m.id = s.id AND m.status = 'PENDING'
+ WHERE m.id = ANY ($1::bigint[]) AND m.status = 'PENDING'
    AND (EXISTS (SELECT FROM {{schema}}.outbox_hold h
                  WHERE h.source = $2 AND h.scope = 'topic' AND h.topic = m.topic)
         OR EXISTS (SELECT FROM {{schema}}.outbox_hold h

@@ -52,6 +52,7 @@ void PostgresWorld::start_source(const std::string& user) {
   options.connections = options_.connections;
   options.barrier = options_.barrier;
   options.inspect_again = Millis{50};
+  links.clear();
   source_ = std::make_unique<relay::PostgresSource>(loop_, options);
   source_->start({.on_hint = [this] { ++hints; },
                   .on_link = [this](relay::LinkState state,
@@ -74,15 +75,18 @@ std::int64_t PostgresWorld::insert(const NewRow& row) {
   params.untyped(as_json(row.headers));
   params.untyped(row.due_in ? std::optional<std::string>(std::to_string(row.due_in->count())) : std::nullopt);
   params.untyped(row.id ? std::optional<std::string>(std::to_string(*row.id)) : std::nullopt);
+  params.text(table_.quoted());
   return std::stoll(sql(
       "INSERT INTO {{table}} (topic, msg_key, body, headers, available_at, id) VALUES ($1, $2, $3, $4::jsonb,"
       " now() + $5::bigint * interval '1 ms',"
-      " coalesce($6::bigint, nextval(pg_get_serial_sequence('{{table}}', 'id')))) RETURNING id",
+      " coalesce($6::bigint, nextval(pg_get_serial_sequence($7, 'id')))) RETURNING id",
       params));
 }
 
 std::int64_t PostgresWorld::next_id() {
-  return std::stoll(sql("SELECT nextval(pg_get_serial_sequence('{{table}}', 'id'))"));
+  pg::Params params;
+  params.text(table_.quoted());
+  return std::stoll(sql("SELECT nextval(pg_get_serial_sequence($1, 'id'))", params));
 }
 
 std::optional<RowState> PostgresWorld::row(std::int64_t id) {

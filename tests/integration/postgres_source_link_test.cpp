@@ -1,0 +1,77 @@
+// Start, loss and recovery of PostgresSource's connections, and what it says where the table is not as it
+// must be.
+
+#include <doctest/doctest.h>
+
+#include "relay/io/source_facts.hpp"
+#include "tests/contract/postgres_world.hpp"
+
+using namespace outbox;
+using namespace outbox::test;
+
+namespace {
+
+std::string complaint(PostgresWorld& world) {
+  const auto facts = relay::inspect(world.session(), world.table());
+  return facts ? "" : facts.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("a missing table is one clear line, calls are refused, and it is found when it comes") {
+  PostgresWorldOptions options;
+  options.migrated = false;
+  PostgresWorld world(std::move(options));
+  world.pump([&] { return !world.links.empty(); });
+  CHECK(world.links.back().first == relay::LinkState::down);
+  CHECK(complaint(world).find("there is no table \"public\".\"outbox_msg\"") != std::string::npos);
+  const auto answer = ask<relay::Batch>(
+      world, [&](auto done) { world.source().claim(request_for(relay::Look::flat), std::move(done)); });
+  CHECK_FALSE(answer);
+  world.migrate();
+  world.pump([&] { return world.links.back().first == relay::LinkState::up; });
+  CHECK(world.links.size() == 2);
+  CHECK(claim(world).rows.empty());
+}
+
+TEST_CASE("what is wrong with a table is named: schema, neighbour, column, type, privilege") {
+  PostgresWorld world;
+  CHECK(complaint(world).empty());
+  const auto says = [&](const std::string& change, const std::string& words) {
+    must(world.session().exec("BEGIN"));
+    must(world.session().exec_script(change));
+    CHECK(complaint(world).find(words) != std::string::npos);
+    must(world.session().exec("ROLLBACK"));
+  };
+  says("ALTER TABLE outbox_hold RENAME TO elsewhere", "no table \"public\".\"outbox_hold\"");
+  says("ALTER TABLE outbox_msg DROP COLUMN generation", "no column generation");
+  says("ALTER TABLE outbox_msg DROP COLUMN body CASCADE", "no column body");
+  says("ALTER TABLE outbox_msg DROP COLUMN body CASCADE; ALTER TABLE outbox_msg ADD body xml",
+       "is of type xml");
+  auto relay_session = world.database().session("outbox_relay");
+  world.sql("REVOKE UPDATE ON outbox_msg FROM outbox_relay");
+  const auto facts = relay::inspect(relay_session, world.table());
+  REQUIRE_FALSE(facts);
+  CHECK(facts.error().text().find("it lacks UPDATE") != std::string::npos);
+  const auto other = relay::inspect(world.session(), pg::TableName{"nowhere", "outbox_msg"});
+  REQUIRE_FALSE(other);
+  CHECK(other.error().text().find("no schema \"nowhere\"") != std::string::npos);
+}
+
+TEST_CASE("after the server was gone the source is up again by itself, and each change is told once") {
+  PostgresServer server;
+  PostgresWorldOptions options;
+  options.server = server.uri();
+  PostgresWorld world(std::move(options));
+  const auto id = world.insert({});
+  server.stop();
+  world.pump([&] { return world.links.back().first == relay::LinkState::down; });
+  const auto answer = ask<relay::Batch>(
+      world, [&](auto done) { world.source().claim(request_for(relay::Look::flat), std::move(done)); });
+  CHECK_FALSE(answer);
+  world.pass(Millis{500});
+  server.start();
+  world.pump([&] { return world.links.back().first == relay::LinkState::up; });
+  CHECK(world.links.size() == 3);
+  CHECK(ids_of(claim(world).rows) == std::vector{id});
+}
