@@ -23,7 +23,10 @@ Error unreported() {
   return {Disposition::quarantine, "", "a statement of the handler failed, and it went on", ""};
 }
 Error connection_lost() {
-  return {Disposition::reconnect, "", "the connection was lost, or left unusable, in the handler", ""};
+  return {Disposition::reconnect, "", "the connection was lost in the handler", ""};
+}
+Error left_unfit() {
+  return {Disposition::quarantine, "", "the handler left the connection busy or in pipeline mode", ""};
 }
 
 [[noreturn]] void ended_by_handler(const Message& message) {
@@ -46,6 +49,7 @@ std::optional<Failure> run_handler(HandlerTransaction& tx, const Handler& handle
   if (state == State::usable && !thrown) return std::nullopt;
   std::optional<Error> breaking;
   if (state == State::lost) breaking = connection_lost();
+  if (state == State::unfit) breaking = left_unfit();
   if (state == State::failed) breaking = tx.first_error() ? tx.first_error() : unreported();
   return thrown ? failure_of(thrown, breaking) : failure_of(*breaking);
 }

@@ -53,6 +53,11 @@ pg::Params to_params(const std::vector<Param>& values) {
 
 }  // namespace
 
+bool is_clean(const pg::Session& session) {
+  return !session.broken() && PQpipelineStatus(session.native()) == PQ_PIPELINE_OFF &&
+         PQtransactionStatus(session.native()) == PQTRANS_IDLE;
+}
+
 pg::Rows HandlerTransaction::checked(Result<pg::Rows> rows) {
   if (rows) return *std::move(rows);
   const Error& error = rows.error();
@@ -91,7 +96,8 @@ Uuid HandlerTransaction::publish(std::string_view topic, std::optional<std::stri
 
 HandlerTransaction::State HandlerTransaction::state() const {
   auto* connection = session_.native();
-  if (session_.broken() || PQpipelineStatus(connection) != PQ_PIPELINE_OFF) return State::lost;
+  if (session_.broken()) return State::lost;
+  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) return State::unfit;
   switch (PQtransactionStatus(connection)) {
     case PQTRANS_INTRANS:
       return State::usable;
@@ -103,7 +109,7 @@ HandlerTransaction::State HandlerTransaction::state() const {
     case PQTRANS_UNKNOWN:
       break;
   }
-  return State::lost;
+  return State::unfit;
 }
 
 }  // namespace outbox

@@ -12,6 +12,9 @@
 
 namespace outbox {
 
+/// Idle, in no transaction, not in pipeline mode: fit for the next transaction.
+[[nodiscard]] bool is_clean(const pg::Session& session);
+
 class HandlerTransaction final : public Transaction {
  public:
   HandlerTransaction(pg::Session& session, const Statements& statements, std::string& body_type)

@@ -7,6 +7,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/batch_transaction.hpp"
+#include "consumer/handler_transaction.hpp"
 
 namespace outbox {
 namespace {
@@ -84,7 +85,7 @@ struct Inbox::State {
   std::optional<Failure> away;                                  // set: the database's fault, stop
 
   Status connect() {
-    if (session && !session->broken()) return {};
+    if (session && is_clean(*session)) return {};
     disconnect();
     auto made = pg::Session::connect({.uri = options.postgres, .application_name = "outbox:" + options.name});
     if (!made) return failure(std::move(made.error()));
@@ -114,8 +115,8 @@ struct Inbox::State {
       const auto* back = std::get_if<RolledBack>(&result);
       if (!back) return result;
       const bool transient = back->failure.kind == Failure::Kind::transient;
-      const bool unusable = session && (session->broken() || session->in_transaction());
-      if (unusable || (!back->at && back->failure.kind == Failure::Kind::environment)) disconnect();
+      const bool suspect = !back->at && back->failure.kind == Failure::Kind::environment;
+      if (suspect || (session && !is_clean(*session))) disconnect();
       if (!transient || tries == repeats_max) return result;
       std::this_thread::sleep_for(repeat.next());
     }

@@ -10,6 +10,8 @@
 namespace outbox {
 namespace {
 
+constexpr std::size_t record_overhead_bytes = 200;  // of librdkafka's message and ours, about
+
 /// A message, its headers as views, and the client that must outlive both.
 struct OwnedMessage {
   KafkaClient client;
@@ -35,6 +37,13 @@ std::vector<Header> headers_of(const rd_kafka_message_t* message) {
   return out;
 }
 
+std::int64_t bytes_of(const Record& record) {
+  std::size_t bytes =
+      record_overhead_bytes + record.key.value_or("").size() + record.body.value_or("").size();
+  for (const auto& header : record.headers) bytes += header.name.size() + header.value.value_or("").size();
+  return static_cast<std::int64_t>(bytes);
+}
+
 Fetched to_fetched(KafkaClient client, KafkaMessage message) {
   auto owned = std::make_shared<OwnedMessage>();
   owned->client = std::move(client);
@@ -47,7 +56,7 @@ Fetched to_fetched(KafkaClient client, KafkaMessage message) {
                       .key = view(raw.key, raw.key_len),
                       .body = view(raw.payload, raw.len),
                       .headers = owned->headers};
-  return {record, std::move(owned), static_cast<std::int64_t>(raw.key_len + raw.len)};
+  return {record, std::move(owned), bytes_of(record)};
 }
 
 KafkaList to_list(std::span<const PartitionId> partitions) {

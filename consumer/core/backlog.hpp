@@ -29,7 +29,7 @@ struct PartitionId {
 struct Fetched {
   Record record;
   std::shared_ptr<const void> memory;
-  std::int64_t bytes = 0;  ///< of key and body
+  std::int64_t bytes = 0;  ///< that it takes in memory, about
 };
 
 /// Everything before `next` is done.

@@ -190,3 +190,24 @@ TEST_CASE("stop finishes the batch at work and commits its offset, and takes no 
   CHECK(kafka.committed(0) >= 5);
   CHECK(kafka.committed(0) == db.effects());
 }
+
+TEST_CASE(
+    "while the database is away every partition is paused and polling goes on, and then all takes effect "
+    "once") {
+  PostgresServer server;
+  ServiceDatabase db({}, server.uri());
+  FakeKafka kafka("transfers", 2);
+  send_many(kafka, 0, 20, 2);
+  Running running(db, kafka, record_effect);
+  eventually("the first are done", [&] { return kafka.committed(0) == 10 && kafka.committed(1) == 10; });
+  server.kill();
+  send_many(kafka, 20, 20, 2);
+  eventually("both are paused", [&] { return running.subscription.paused().size() == 2; });
+  const auto polls = running.subscription.polls();
+  eventually("polling goes on", [&] { return running.subscription.polls() > polls + 5; });
+  CHECK(kafka.committed(0) == 10);
+  server.start();
+  eventually("the rest is done", [&] { return kafka.committed(0) == 20 && kafka.committed(1) == 20; });
+  auto session = db.database.session();
+  CHECK(must(session.exec("SELECT count(*) FROM effect")).integer(0, 0) == 40);
+}

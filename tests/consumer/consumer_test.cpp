@@ -254,3 +254,28 @@ TEST_CASE("stop before run makes it return at once, and missing tables are an er
   Consumer lost(options);
   CHECK_THROWS_AS(lost.run(record_effect), ConsumerError);
 }
+
+TEST_CASE("a broker that goes away is waited for, and stop ends the loop while it is away") {
+  KafkaCluster kafka;
+  kafka.create_topic("transfers", 1);
+  ServiceDatabase db;
+  ConsumerOptions options{.name = "ledger",
+                          .postgres = db.database.uri(),
+                          .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
+                          .topics = {"transfers"},
+                          .log = [](std::string_view) {}};
+  send(kafka.bootstrap(), "transfers", letters(0, 10));
+  RunningConsumer consumer(options, record_effect);
+  eventually(
+      "the first", [&] { return db.effects() == 10; }, Millis{60'000});
+  kafka.kill();
+  kafka.start();
+  send(kafka.bootstrap(), "transfers", letters(10, 10));
+  eventually(
+      "the rest", [&] { return db.effects() == 20; }, Millis{60'000});
+  kafka.kill();
+  const auto start = std::chrono::steady_clock::now();
+  consumer.stop();
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{20});
+  CHECK(consumer.error().empty());
+}

@@ -176,3 +176,22 @@ TEST_CASE("no message is buried for what any message would meet: a missing table
 TEST_CASE("a parameter with a NUL is refused, not cut") {
   CHECK_THROWS_AS(Param(std::string("a\0b", 3)), std::invalid_argument);
 }
+
+TEST_CASE(
+    "a connection that a handler leaves busy or in pipeline mode is given up, and nothing of it is "
+    "committed") {
+  ServiceDatabase db;
+  Inbox inbox(db.inbox());
+  const auto letters = ten_letters();
+  const auto busy = failing({0}, [](Transaction& tx) { PQsendQuery(tx.native(), "SELECT pg_sleep(0.01)"); });
+  const auto pipeline = failing({0}, [](Transaction& tx) { PQenterPipelineMode(tx.native()); });
+  const auto copying =
+      failing({0}, [](Transaction& tx) { PQclear(PQexec(tx.native(), "COPY effect FROM STDIN")); });
+  for (const auto& careless : {busy, pipeline, copying}) {
+    CHECK(inbox.process(letters[0].record(), careless).fate == Fate::failed);
+    CHECK(db.effects() == 0);
+    CHECK(db.number("SELECT count(*) FROM processed_msgs") == 0);
+  }
+  CHECK(inbox.process(letters[0].record(), record_effect).fate == Fate::applied);
+  CHECK(db.effects() == 1);
+}

@@ -42,9 +42,8 @@ struct ConsumerOptions {
   /// beginning.
   StartAt start_at = StartAt::beginning;
 
-  int batch_rows_max = 500;  ///< records in one transaction; 1..10,000
-  std::int64_t batch_bytes_max =
-      4 << 20;  ///< of keys and bodies in one transaction; one record may exceed it
+  int batch_rows_max = 500;                  ///< records in one transaction; 1..10,000
+  std::int64_t batch_bytes_max = 4 << 20;    ///< in one transaction; one record may exceed it
   std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue
   int attempts_max = 10;                     ///< see InboxOptions
   std::chrono::milliseconds backoff_initial{
