@@ -29,7 +29,8 @@ class HandlerTransaction final : public Transaction {
     usable,  ///< open, nothing failed or the failure was rolled back to a savepoint
     failed,  ///< open, but a statement failed: it can only be rolled back
     ended,   ///< a handler committed or rolled it back itself
-    lost,    ///< the connection is gone, or was left busy or in pipeline mode: of no more use
+    lost,    ///< the connection is gone
+    unfit,   ///< a handler left the connection busy or in pipeline mode: it must be given up
   };
   [[nodiscard]] State state() const;
   /// The first thing that PostgreSQL said was wrong, whatever the handler made of it.
