@@ -30,6 +30,7 @@ ExitCode become_demo(std::vector<std::string> args) {
     if (::access(path.c_str(), X_OK) != 0) continue;
     args.insert(args.begin(), program);
     std::vector<char*> argv;
+    argv.reserve(args.size() + 1);
     for (std::string& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);
     ::execv(path.c_str(), argv.data());

@@ -67,7 +67,7 @@ Result<relay::MigrateOptions> options_for(const Asked& asked, const Target& targ
 Result<std::string> script(const relay::MigrateOptions& options, bool grants) {
   auto text = relay::render(options);
   if (!text || !grants) return text;
-  const auto rights = relay::render_grants(options.table);
+  auto rights = relay::render_grants(options.table);
   if (!rights) return rights;
   return *text + "\n" + *rights;
 }
@@ -97,7 +97,7 @@ Status migrate_one(const Asked& asked, const Target& target) {
   const auto report = relay::migrate(*session, *options);
   if (!report) return failure(report.error());
   if (asked.grants) {
-    if (const Status granted = relay::apply_grants(*session, options->table); !granted) return granted;
+    if (Status granted = relay::apply_grants(*session, options->table); !granted) return granted;
   }
   std::printf("%s%s\n", said(target, *report).c_str(), asked.grants ? ", grants applied" : "");
   return {};

@@ -9,7 +9,7 @@ namespace outbox::config {
 namespace {
 
 constexpr std::string_view file_prefix = "file:";
-constexpr std::size_t file_bytes_max = 64 * 1024;
+constexpr std::size_t file_bytes_max = 65'536;
 
 using Text = tl::expected<std::string, std::string>;
 
