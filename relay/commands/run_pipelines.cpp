@@ -55,7 +55,7 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
 relay::PipelineOptions pipeline_options(const config::Config& config, const config::Pipeline& p) {
   relay::PipelineOptions options;
   options.name = p.name;
-  options.owner = config.instance;
+  options.owner = config.instance + "/" + p.name;  // two pipelines that reach one table by two URIs are two owners
   options.waking = p.source.mode == config::Mode::notify ? relay::Waking::notify : relay::Waking::poll;
   options.limits.lanes = p.source.lanes;
   options.limits.batch_rows = p.source.batch_rows;

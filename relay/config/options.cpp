@@ -54,9 +54,9 @@ constexpr Option<Pipeline> pipeline(OptionFacts facts) {
 constexpr std::array process_table{
     process<&Config::instance>({.path = "instance",
                                 .highest = "128",
-                                .doc = "This process's name in the lease table and in `outboxd status`. It "
-                                       "must differ from every other "
-                                       "instance's, also from this one's before a restart.",
+                                .doc = "This process's name in the lease table and in `outboxd status`, "
+                                       "followed there by the pipeline's. It must differ "
+                                       "from every other instance's, also from this one's before a restart.",
                                 .fallback_said = "host:pid-random"}),
     process<&Config::log, &Log::level>({.path = "log.level",
                                         .kind = Kind::choice,
