@@ -19,7 +19,7 @@ struct KafkaOptions {
   EnvelopeOptions envelope{};
   /// Handed to librdkafka and not reported yet: above this, publish() answers queue_full. Bytes are the
   /// caller's to bound, since payloads stay in the caller's memory. 1..10,000,000.
-  std::int32_t in_flight_messages_max = 50'000;
+  std::int32_t in_flight_messages_max = 10'000;
   /// No batch is larger, so that it passes every topic's max.message.bytes: a broker refuses batches as a
   /// whole, and innocent neighbours with it. Replaced by a smaller one where look_up() finds a topic that
   /// takes less.

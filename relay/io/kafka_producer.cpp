@@ -126,9 +126,12 @@ void KafkaProducer::give_up(std::vector<Delivery>& deliveries, const std::string
 
 rd_kafka_topic_t* KafkaProducer::topic(std::string_view name) {
   if (last_topic_ != nullptr && name == last_name_) return last_topic_;
-  auto& handle = topics_[std::string{name}];
-  if (!handle) handle.reset(rd_kafka_topic_new(client_.get(), std::string{name}.c_str(), nullptr));
-  last_topic_ = handle.get();
+  auto found = topics_.find(name);
+  if (found == topics_.end()) {
+    found = topics_.emplace(name, nullptr).first;
+    found->second.reset(rd_kafka_topic_new(client_.get(), found->first.c_str(), nullptr));
+  }
+  last_topic_ = found->second.get();
   last_name_ = name;
   return last_topic_;
 }

@@ -7,11 +7,12 @@
 // looked at any more.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -64,7 +65,7 @@ class KafkaProducer {
 
   KafkaClient client_;
   KafkaQueue queue_;
-  std::unordered_map<std::string, KafkaTopic> topics_;
+  std::map<std::string, KafkaTopic, std::less<>> topics_;
   rd_kafka_topic_t* last_topic_ = nullptr;  // most messages go where the one before went
   std::string last_name_;
   std::vector<Slot> slots_;
