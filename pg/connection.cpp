@@ -1,6 +1,7 @@
 #include "pg/connection.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,6 +18,10 @@ using Descriptor = asio::posix::stream_descriptor;
 
 enum class Phase { idle, waiting, connecting, greeting, up, stopped };
 
+// A resolver goes through its name servers for half a minute before it says that there is no such host; until
+// then another host of the same uri must not be given up.
+constexpr Millis look_up_limit{60'000};
+
 MonoTime now() {
   return std::chrono::steady_clock::now();
 }
@@ -32,6 +37,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
         events(std::move(e)),
         backoff(options.backoff, options.seed),
         socket(l),
+        resolver(l),
         retry_timer(l),
         deadline_timer(l) {}
 
@@ -45,6 +51,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Pipeline> pipeline;
   std::optional<Canceller> canceller;
   Descriptor socket;  // a duplicate: libpq closes and reopens its own at will
+  asio::ip::tcp::resolver resolver;
   asio::steady_timer retry_timer;
   asio::steady_timer deadline_timer;
   std::optional<MonoTime> armed_for;
@@ -67,17 +74,48 @@ struct Connection::State : std::enable_shared_from_this<State> {
   void connect() {
     phase = Phase::connecting;
     ++attempt;
-    auto begun = begin_connection(options.connect);
+    auto keywords = connection_keywords(options.connect);
+    if (!keywords) return down(keywords.error());
+    give_up_after(look_up_limit);
+    look_up(names_to_look_up(*keywords), {}, std::move(*keywords));
+  }
+
+  // One name after the other; Asio has a thread for the look-up, which blocks.
+  void look_up(std::vector<std::string> names, Addresses found, Keywords keywords) {
+    if (names.empty()) return begin(found.empty() ? keywords : with_addresses(keywords, found));
+    const std::string name = names.back();
+    names.pop_back();
+    resolver.async_resolve(
+        name, "",
+        [=, this, self = shared_from_this(), number = attempt](const boost::system::error_code& error,
+                                                               const auto& results) {
+          if (attempt != number) return;
+          Addresses more = found;
+          for (const auto& entry : results) more[name].push_back(entry.endpoint().address().to_string());
+          if (names.empty() && more.empty()) {
+            return down(
+                {Disposition::retry, {}, "host '" + name + "' was not found: " + error.message(), {}});
+          }
+          look_up(names, std::move(more), keywords);
+        });
+  }
+
+  void begin(const Keywords& keywords) {
+    auto begun = begin_connection(keywords, options.connect);
     if (!begun) return down(begun.error());
     connecting = std::move(begun->connection);
-    retry_timer.expires_after(begun->limit);
-    retry_timer.async_wait(mine([limit = begun->limit](State& s) {
+    give_up_after(begun->limit);
+    wait_to_connect(Descriptor::wait_write);
+  }
+
+  void give_up_after(Millis limit) {
+    retry_timer.expires_after(limit);
+    retry_timer.async_wait(mine([limit](State& s) {
       s.down({Disposition::retry,
               {},
               "no answer from PostgreSQL within " + std::to_string(limit.count()) + " ms",
               "see connect_timeout"});
     }));
-    wait_to_connect(Descriptor::wait_write);
   }
 
   void wait_to_connect(Descriptor::wait_type what) {
@@ -223,6 +261,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     ++attempt;
     boost::system::error_code ignored;
     socket.close(ignored);
+    resolver.cancel();
     retry_timer.cancel();
     deadline_timer.cancel();
     armed_for.reset();

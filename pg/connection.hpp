@@ -68,8 +68,6 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Blocks (as each reconnect does) for the look-up of the host's name, where the uri has a name and no
-  /// address.
   void start();
   /// Queues a segment behind those before it. While the connection is down the answer is an error, soon,
   /// never a wait.

@@ -47,8 +47,7 @@ std::string_view advice_for(std::string_view code) {
   return "";
 }
 
-Millis attempt_limit(const std::vector<std::pair<std::string, std::string>>& keywords,
-                     const ConnectOptions& options) {
+Millis attempt_limit(const Keywords& keywords, const ConnectOptions& options) {
   long seconds = 0;
   long hosts = 1;
   for (const auto& [name, value] : keywords) {
@@ -102,12 +101,10 @@ Error connect_error(const std::string& message) {
                std::string(advice_for(code))};
 }
 
-Result<Attempt> begin_connection(const ConnectOptions& options) {
-  const auto keywords = connection_keywords(options);
-  if (!keywords) return failure(keywords.error());
+Result<Attempt> begin_connection(const Keywords& keywords, const ConnectOptions& options) {
   std::vector<const char*> names;
   std::vector<const char*> values;
-  for (const auto& [name, value] : *keywords) {
+  for (const auto& [name, value] : keywords) {
     names.push_back(name.c_str());
     values.push_back(value.c_str());
   }
@@ -118,7 +115,7 @@ Result<Attempt> begin_connection(const ConnectOptions& options) {
   if (PQstatus(connection.get()) == CONNECTION_BAD) return failure(connect_error(connection.get()));
   PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
   PQsetNoticeReceiver(connection.get(), ignore_notice, nullptr);
-  return Attempt{std::move(connection), attempt_limit(*keywords, options)};
+  return Attempt{std::move(connection), attempt_limit(keywords, options)};
 }
 
 void established(PGconn* connection) {

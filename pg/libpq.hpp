@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "pg/addresses.hpp"
 #include "pg/session.hpp"
 
 namespace outbox::pg {
@@ -45,9 +46,10 @@ struct Attempt {
   ConnectionHandle connection;
   Millis limit{};  ///< how long the whole attempt may take
 };
-/// PQconnectStart with the options; the caller polls it, and says established() when libpq does.
-/// Blocks: for the look-up of the host's name, if it is one.
-[[nodiscard]] Result<Attempt> begin_connection(const ConnectOptions& options);
+/// PQconnectStart with what connection_keywords() made of `options`; the caller polls it, and says
+/// established() when libpq does. Blocks: for the look-up of a host's name, where `keywords` has one and no
+/// hostaddr.
+[[nodiscard]] Result<Attempt> begin_connection(const Keywords& keywords, const ConnectOptions& options);
 /// Undoes what begin_connection() needed only while connecting.
 void established(PGconn* connection);
 /// Whether the session's text form of times is the one that Rows reads; a role's setting can differ.

@@ -130,7 +130,9 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::connect(const ConnectOptions& options) {
-  auto attempt = begin_connection(options);
+  const auto keywords = connection_keywords(options);
+  if (!keywords) return failure(keywords.error());
+  auto attempt = begin_connection(*keywords, options);
   if (!attempt) return failure(std::move(attempt.error()));
   PGconn* connection = attempt->connection.get();
   if (const Status done = finish_connecting(connection, attempt->limit); !done) return failure(done.error());

@@ -377,6 +377,18 @@ TEST_CASE("a connection may be destroyed with segments on the way, and no callba
   CHECK(answers == 0);
 }
 
+TEST_CASE("a host's name is looked up, with every address of it, and one that is not found is tried again") {
+  const test::TestDatabase database;
+  std::string uri = database.uri();
+  uri.replace(uri.find("127.0.0.1"), 9, "localhost");
+  Link link{uri};
+  link.until_up();
+  Link nowhere{"postgresql://u@no-such-host.invalid/d"};
+  nowhere.until([&] { return !nowhere.downs.empty(); }, Millis{90'000});
+  CHECK(nowhere.downs.front().disposition == Disposition::retry);
+  CHECK(nowhere.downs.front().message.find("no-such-host.invalid") != std::string::npos);
+}
+
 TEST_CASE("a wrong uri or password is told at every attempt and never shows the password") {
   Link link{"postgresql://u:s3cr%ZZt@127.0.0.1:1/x"};
   link.until([&] { return link.downs.size() >= 2; });
