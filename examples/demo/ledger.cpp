@@ -78,11 +78,14 @@ std::string ledger_group(const std::string& topic) {
 }
 
 void run_ledger(const LedgerOptions& options) {
-  outbox::Consumer consumer(
-      {.name = "ledger",
-       .postgres = options.postgres,
-       .kafka = {{"bootstrap.servers", options.kafka}, {"group.id", ledger_group(options.topic)}},
-       .topics = {options.topic}});
+  const int timeout_ms = options.session_timeout_ms;
+  outbox::Consumer consumer({.name = "ledger",
+                             .postgres = options.postgres,
+                             .kafka = {{"bootstrap.servers", options.kafka},
+                                       {"group.id", ledger_group(options.topic)},
+                                       {"session.timeout.ms", std::to_string(timeout_ms)},
+                                       {"heartbeat.interval.ms", std::to_string(timeout_ms / 6)}},
+                             .topics = {options.topic}});
   running = &consumer;
   std::signal(SIGTERM, on_terminate);
   std::signal(SIGINT, on_terminate);

@@ -56,6 +56,7 @@ CLI::App* add_ledger(CLI::App& app, demo::LedgerOptions& o) {
   ledger->add_option("--postgres", o.postgres)->required();
   ledger->add_option("--kafka", o.kafka)->required();
   ledger->add_option("--topic", o.topic)->required();
+  ledger->add_option("--session-timeout", o.session_timeout_ms);
   return ledger;
 }
 

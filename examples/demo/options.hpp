@@ -34,6 +34,8 @@ struct LedgerOptions {
   std::string postgres;
   std::string kafka;
   std::string topic;
+  int session_timeout_ms =
+      6000;  ///< how long a killed one is missed; 6000 is the least that a real broker allows
 };
 
 }  // namespace demo

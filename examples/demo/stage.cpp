@@ -101,10 +101,12 @@ void Stage::prepare_programs(const DemoOptions& options) {
   relay_ = std::make_unique<Program>("outboxd", own_program().parent_path() / "outboxd",
                                      std::vector<std::string>{"run", "-c", folder_ / "outboxd.yaml"},
                                      folder_.path());
+  const int session_timeout_ms = options.kafka == "embedded" ? 3000 : 6000;
   ledger_ = std::make_unique<Program>(
       "ledger", self,
       std::vector<std::string>{"ledger", "--postgres", postgres_.uri("ledger", "ledger"), "--kafka",
-                               kafka_->bootstrap(), "--topic", topic_},
+                               kafka_->bootstrap(), "--topic", topic_, "--session-timeout",
+                               number(session_timeout_ms)},
       folder_.path());
 }
 
