@@ -30,6 +30,16 @@ struct DeadKey : OutboxDatabase {
   std::string holds() { return ask(sql(), "SELECT count(*) FROM outbox_hold"); }
 };
 
+// Whether the session of that name comes to wait for a lock.
+bool waits(OutboxDatabase& outbox, const std::string& name) {
+  return test::happens_within(Millis{10'000}, [&] {
+    return ask(outbox.sql(),
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 "
+               "AND wait_event_type = 'Lock'",
+               pg::Params{}.text(name)) == "1";
+  });
+}
+
 }  // namespace
 
 TEST_CASE("a release lets go the rows of its scope and nothing else") {
@@ -85,11 +95,7 @@ TEST_CASE("a release waits for a relay that is setting rows held behind it, and 
     ask(session, "SET application_name = 'release'");
     ask(session, "SELECT outbox_release('public.outbox_msg', 'key', 't', 'k')");
   });
-  test::eventually("the release waits", [&] {
-    return ask(outbox.sql(),
-               "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'release' AND wait_event_type "
-               "= 'Lock'") == "1";
-  });
+  CHECK(waits(outbox, "release"));
   must(relay.exec_script("COMMIT"));
   release.join();
   CHECK(ask(outbox.sql(),
@@ -127,8 +133,10 @@ TEST_CASE("a key stays on hold until its last dead row is decided, also by two a
   CHECK(ask(first, "SELECT count(*) FROM outbox_hold") == "1");
   std::thread second([&] {
     auto session = outbox.session();
+    ask(session, "SET application_name = 'second'");
     ask(session, "SELECT outbox_dead_retry(1)");
   });
+  CHECK(waits(outbox, "second"));
   must(first.exec_script("COMMIT"));
   second.join();
   CHECK(outbox.states() == "1|PENDING 2|DISCARDED 3|PENDING 4|HELD 5|HELD");
