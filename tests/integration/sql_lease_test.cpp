@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
 #include <latch>
-#include <thread>
 
 #include "sql_fixture.hpp"
 
@@ -94,16 +94,16 @@ TEST_CASE("of many owners that ask at once exactly one wins, and two never hold 
     expire(outbox.sql());
     std::latch start(4);
     std::array<std::string, 4> answers;
-    std::vector<std::thread> owners;
+    std::vector<std::future<void>> owners;
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      owners.emplace_back([&, i] {
+      owners.push_back(std::async(std::launch::async, [&, i] {
         auto session = outbox.session();
         start.arrive_and_wait();
         answers[i] =
             take(session, "round" + std::to_string(round) + "owner" + std::to_string(i), 1 + round % 3);
-      });
+      }));
     }
-    for (auto& owner : owners) owner.join();
+    for (auto& owner : owners) owner.get();
     for (const auto& answer : answers) CHECK(answer == answers[0]);
     CHECK(ask(outbox.sql(), "SELECT count(DISTINCT owner), min(epoch) FROM outbox_lease") ==
           "1|" + std::to_string(round + 1));
@@ -117,13 +117,13 @@ TEST_CASE(
   must(first.exec_script("BEGIN"));
   take(first, "a", 2, "100 ms");
   std::string answer;
-  std::thread second([&] {
+  std::future<void> second = std::async(std::launch::async, [&] {
     auto session = outbox.session();
     answer = take(session, "b", 2);
   });
   ask(outbox.sql(), "SELECT pg_sleep(0.2)");  // the server's clock is what has to move
   must(first.exec_script("COMMIT"));
-  second.join();
+  second.get();
   CHECK(answer == "0|2|b 1|2|b");
 }
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
-#include <thread>
+#include <future>
 
 #include "sql_fixture.hpp"
 #include "tests/support/process.hpp"
@@ -46,14 +46,14 @@ TEST_CASE("of two that migrate at once each migration is applied by one") {
   for (int round = 0; round < 3; ++round) {
     const TestDatabase database;
     std::array<relay::MigrateReport, 3> reports;
-    std::vector<std::thread> migrators;
+    std::vector<std::future<void>> migrators;
     for (auto& report : reports) {
-      migrators.emplace_back([&] {
+      migrators.push_back(std::async(std::launch::async, [&] {
         auto session = database.session();
         report = must(relay::migrate(session, {}));
-      });
+      }));
     }
-    for (auto& migrator : migrators) migrator.join();
+    for (auto& migrator : migrators) migrator.get();
     std::size_t applied = 0;
     for (const auto& report : reports) {
       applied += report.applied.size();

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
+#include <future>
 
 #include "sql_fixture.hpp"
 
@@ -104,14 +104,14 @@ TEST_CASE("making partitions neither waits for open inserts nor keeps new ones w
 TEST_CASE("two sessions that make partitions at once both succeed") {
   OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
   std::array<std::string, 2> made;
-  std::vector<std::thread> makers;
+  std::vector<std::future<void>> makers;
   for (auto& answer : made) {
-    makers.emplace_back([&outbox, &answer] {
+    makers.push_back(std::async(std::launch::async, [&outbox, &answer] {
       auto session = outbox.session();
       answer = ask(session, "SELECT outbox_ensure_partitions(10)");
-    });
+    }));
   }
-  for (auto& maker : makers) maker.join();
+  for (auto& maker : makers) maker.get();
   CHECK(std::stoi(made[0]) + std::stoi(made[1]) == 20);
 }
 
