@@ -131,12 +131,13 @@ TEST_CASE("the trigger's rights can't be borrowed through a search_path or a tem
   OutboxDatabase outbox;
   outbox.with_roles();
   Ear ear(outbox);
+  ask(outbox.sql(), "CREATE SCHEMA theirs AUTHORIZATION outbox_app");
   auto app = outbox.as("outbox_app");
-  must(app.exec_script(
-      "CREATE TEMPORARY TABLE outbox_asleep (last_value bigint); SET search_path = pg_temp, public"));
-  must(
-      app.exec_script("CREATE FUNCTION pg_temp.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS "
-                      "$$ BEGIN RAISE EXCEPTION 'borrowed'; END $$"));
+  must(app.exec_script(R"(
+      CREATE TEMPORARY TABLE outbox_asleep (last_value bigint);
+      CREATE FUNCTION theirs.pg_notify(text, text) RETURNS void LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'borrowed'; END $$;
+      SET search_path = theirs, pg_catalog, public)"));
   sleep_for(outbox, Millis{60'000});
   ask(app, "INSERT INTO public.outbox_msg (topic) VALUES ('t')");
   CHECK(ear.heard() == 1);
