@@ -1,12 +1,15 @@
 // What KafkaBroker does beyond the port's contract: limits, refusals, faults of real brokers.
 
 #include <librdkafka/rdkafka.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
 
 #include "relay/core/kafka_errors.hpp"
+#include "relay/io/kafka_producer.hpp"
 #include "tests/contract/kafka_broker_fixture.hpp"
 
 using namespace outbox;
@@ -149,7 +152,9 @@ TEST_CASE("a message over the topic's limit is refused alone, and its neighbours
 
 TEST_CASE("a topic that takes only small batches is found by the look-up, and no batch of it is refused") {
   if (skipped_on_mock()) return;
-  Run run{KafkaCluster::shared()};
+  relay::KafkaOptions options;
+  options.properties["linger.ms"] = "500";  // the answer comes while the others are in flight
+  Run run{KafkaCluster::shared(), options};
   const auto wide = run.fixture.topic(1);
   const auto narrow = run.fixture.cluster().new_topic("narrow", 1, {{"max.message.bytes", "3000"}});
   const auto before = numbered(wide, 500);
@@ -223,6 +228,8 @@ TEST_CASE("a producer's end is told once, publish says so, and a restart cures i
   const auto first = run.try_publish(*messages[0], 0);
   const bool first_taken = first.has_value();
   REQUIRE(run.fixture.until([&] { return !run.fatals.empty(); }));
+  run.fixture.broker().purge();  // reports come after it, and it is not told again
+  REQUIRE(run.fixture.until([&] { return run.deliveries.size() == (first_taken ? 1U : 0U); }));
   run.fixture.run_a_while();
   CHECK(run.fatals.size() == 1);
   CHECK(run.fatals[0].disposition == Disposition::fatal);
@@ -241,6 +248,31 @@ TEST_CASE("a producer's end is told once, publish says so, and a restart cures i
   REQUIRE(run.fixture.until([&] { return run.reports.contains(2); }));
   CHECK(!run.deliveries.back().refusal);
   CHECK(run.fatals.size() == 1);
+}
+
+TEST_CASE("what a producer was handed and has not reported is given up by name") {
+  relay::KafkaOptions options;
+  options.properties["bootstrap.servers"] = "127.0.0.1:1";
+  const int wake_fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  auto made = relay::KafkaProducer::make(options, wake_fd);
+  REQUIRE(made.has_value());
+  const auto messages = numbered("nowhere", 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK((*made)->produce({&messages[i]->view(), relay::Partition{0}, 7 + i}, {}) ==
+          RD_KAFKA_RESP_ERR_NO_ERROR);
+  }
+  CHECK((*made)->outstanding() == 3);
+  std::vector<relay::Delivery> deliveries;
+  (*made)->give_up(deliveries, "because");
+  CHECK((*made)->outstanding() == 0);
+  REQUIRE(deliveries.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(deliveries[i].token == 7 + i);
+    CHECK(deliveries[i].refusal == Refusal::unsent);
+    CHECK(deliveries[i].reason == "because");
+  }
+  made->reset();
+  ::close(wake_fd);
 }
 
 TEST_CASE("a broker that dies and comes back: told once each, nothing lost, doubled or out of order") {
