@@ -23,6 +23,7 @@ using Partition = StrongId<struct PartitionTag, std::int32_t>;
 using Offset = StrongId<struct OffsetTag, std::int64_t>;
 
 inline constexpr std::int16_t shard_count = 64;
+inline constexpr Shard no_shard{-1};
 
 [[nodiscard]] constexpr LaneId lane_of(Shard shard, std::int16_t lanes) {
   return LaneId{static_cast<std::int16_t>(shard.value % lanes)};
@@ -63,7 +64,8 @@ struct Batch {
   std::vector<Message> rows;
   std::vector<Message> due{};
   bool more = false;                   ///< a limit cut it short: there is backlog
-  std::vector<Shard> cut{};              ///< where: shards that may hold more rows; empty though `more`: any of them
+  std::vector<Shard> cut{};              ///< where: shards that may hold more rows; empty though `more`: any of them;
+                                       ///< no_shard alone: only due rows were cut short
   std::optional<WallTime> next_due{};   ///< the earliest available_at still ahead, where the claim looked
   std::vector<std::shared_ptr<const void>> memory{};
 };

@@ -1,7 +1,9 @@
 #include "relay/io/claim_rows.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -87,38 +89,56 @@ void note(std::vector<SeenRow>& seen, SeenRow row) {
 struct Read {
   std::vector<Message> messages;
   std::vector<SeenRow> seen;  // the largest of each run of rows of one shard
-  bool cut = false;           // there are rows beyond the byte budget
 };
 
-Read read_rows(const pg::Rows& rows, Scheduled scheduled, std::int64_t share, Batch& batch) {
+Read read_rows(const pg::Rows& rows, Scheduled scheduled, Batch& batch) {
   Read out;
   if (rows.empty()) return out;
   HeaderArena arena(rows);
   out.messages.reserve(static_cast<std::size_t>(rows.size()));
   for (int row = 0; row < rows.size(); ++row) {
-    const std::int64_t size = rows.integer(row, bytes);
-    note(out.seen, {Shard{static_cast<std::int16_t>(rows.integer(row, shard))}, size});
-    out.cut |= size > share;  // it came alone, or not at all: nobody knows what is behind it
-    if (rows.boolean(row, fits)) {
-      out.messages.push_back(read_message(rows, row, scheduled, arena));
-    } else {
-      out.cut = true;
-    }
+    note(out.seen, {Shard{static_cast<std::int16_t>(rows.integer(row, shard))}, rows.integer(row, bytes)});
+    if (rows.boolean(row, fits)) out.messages.push_back(read_message(rows, row, scheduled, arena));
   }
   batch.memory.push_back(rows.memory());
   if (!arena.empty()) batch.memory.push_back(arena.memory());
   return out;
 }
 
-bool row_limit_reached(const pg::Rows& rows, const ClaimRequest& request, const ClaimShares& shares) {
-  if (rows.size() < shares.rows) return false;
-  if (request.look == Look::flat) return true;
-  int run = 0;
+// Under by_shard a shard may hold more where it was not probed, where its rows reached their limit, or a row
+// was too large.
+std::set<Shard> cut_of_shards(const pg::Rows& rows, const ClaimRequest& request, const ClaimShares& shares) {
+  std::set<Shard> cut(request.shards.begin(), request.shards.end());
+  for (const std::int16_t probed : shares.shards) cut.erase(Shard{probed});
+  std::map<std::int16_t, std::int32_t> brought;
   for (int row = 0; row < rows.size(); ++row) {
-    run = row > 0 && rows.integer(row, shard) == rows.integer(row - 1, shard) ? run + 1 : 1;
-    if (run >= shares.rows) return true;
+    const auto of = static_cast<std::int16_t>(rows.integer(row, shard));
+    const bool at_limit = ++brought[of] >= shares.rows;
+    if (at_limit || !rows.boolean(row, fits) || rows.integer(row, bytes) > shares.bytes)
+      cut.insert(Shard{of});
   }
-  return false;
+  return cut;
+}
+
+// A flat look ends in the middle of its last shard; the later ones were not looked at.
+std::set<Shard> cut_of_flat(const pg::Rows& rows, const ClaimRequest& request, const ClaimShares& shares) {
+  if (rows.empty()) return {};
+  const int last = rows.size() - 1;
+  const bool whole =
+      rows.size() < shares.rows && rows.boolean(last, fits) && rows.integer(0, bytes) <= shares.bytes;
+  if (whole) return {};
+  const Shard from{static_cast<std::int16_t>(rows.integer(last, shard))};
+  std::set<Shard> cut;
+  for (const Shard wanted : request.shards) {
+    if (wanted >= from) cut.insert(wanted);
+  }
+  return cut;
+}
+
+bool due_is_cut(const pg::Rows& due, const ClaimShares& shares) {
+  if (due.empty()) return false;
+  return due.size() >= shares.due_rows || !due.boolean(due.size() - 1, fits) ||
+         due.integer(0, bytes) > shares.due_bytes;
 }
 
 // The plan brings rows in this order without a sort, but only an ORDER BY would promise it, and that one
@@ -134,10 +154,13 @@ void put_in_order(std::vector<Message>& rows) {
 
 Claimed read_claim(const ClaimResults& results, const ClaimRequest& request, const ClaimShares& shares) {
   Claimed out;
-  Read rows = read_rows(results.rows, Scheduled::no, shares.bytes, out.batch);
-  Read due = read_rows(results.due, Scheduled::yes, shares.due_bytes, out.batch);
-  out.batch.more = rows.cut || due.cut || !shares.all_shards || results.due.size() >= shares.due_rows ||
-                   row_limit_reached(results.rows, request, shares);
+  Read rows = read_rows(results.rows, Scheduled::no, out.batch);
+  Read due = read_rows(results.due, Scheduled::yes, out.batch);
+  const auto cut = request.look == Look::flat ? cut_of_flat(results.rows, request, shares)
+                                              : cut_of_shards(results.rows, request, shares);
+  out.batch.cut.assign(cut.begin(), cut.end());
+  if (cut.empty() && due_is_cut(results.due, shares)) out.batch.cut = {no_shard};
+  out.batch.more = !out.batch.cut.empty();
   put_in_order(rows.messages);
   out.batch.rows = std::move(rows.messages);
   out.batch.due = std::move(due.messages);

@@ -12,6 +12,9 @@ namespace {
 
 using Results = Result<std::vector<pg::Rows>>;
 
+constexpr std::chrono::hours partitions_every{1};
+constexpr std::chrono::minutes partitions_again{1};
+
 std::string_view scope_text(HoldScope scope) {
   return scope == HoldScope::key ? "key" : "topic";
 }
@@ -51,7 +54,22 @@ struct PostgresSource::State {
     return true;
   }
 
+  // A day without its partition costs a detour through the DEFAULT partition, so a failure is tried again, no
+  // more.
+  void ensure_partitions() {
+    const int days = link->options().partition_days;
+    if (days == 0 || std::chrono::steady_clock::now() < partitions_at) return;
+    partitions_at = std::chrono::steady_clock::now() + partitions_every;
+    pg::Params params;
+    params.i32(days);
+    link->run(Work::mark, {{link->sql()->ensure_partitions, std::move(params)}},
+              [this](const Results& results) {
+                if (!results) partitions_at = std::chrono::steady_clock::now() + partitions_again;
+              });
+  }
+
   std::shared_ptr<SourceLink> link;
+  MonoTime partitions_at{};
   std::shared_ptr<ClaimBudget> budget = std::make_shared<ClaimBudget>();
 };
 
@@ -145,9 +163,12 @@ void PostgresSource::lease(LeaseRequest request, Done<LeaseReply> done) {
   params.untyped(std::to_string(request.sent_per_s));
   state_->link->run(
       Work::control, {{state_->link->sql()->lease, std::move(params)}},
-      [done = std::move(done), owner = request.owner](Results results) {
+      [weak = std::weak_ptr(state_), done = std::move(done), owner = request.owner](Results results) {
         if (!results) return done(failure(std::move(results.error())));
-        done(read_lease(results->front(), owner));
+        LeaseReply reply = read_lease(results->front(), owner);
+        const auto state = weak.lock();
+        if (state && !reply.held.empty()) state->ensure_partitions();
+        done(std::move(reply));
       },
       request.ttl);
 }
@@ -188,14 +209,6 @@ void PostgresSource::declare_asleep(Millis for_how_long, DoneStatus done) {
   pg::Params params;
   params.i64(for_how_long.count()).text(state_->link->options().table.quoted_schema() + ".outbox_asleep");
   state_->link->run(Work::control, {{state_->link->sql()->asleep, std::move(params)}},
-                    status_only(std::move(done)));
-}
-
-void PostgresSource::ensure_partitions(int days, DoneStatus done) {
-  if (state_->refused(done)) return;
-  pg::Params params;
-  params.i32(days);
-  state_->link->run(Work::mark, {{state_->link->sql()->ensure_partitions, std::move(params)}},
                     status_only(std::move(done)));
 }
 

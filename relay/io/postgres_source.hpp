@@ -35,7 +35,8 @@ struct PostgresSourceOptions {
   int connections = 2;  ///< 2..4: one claims, the others mark; the control connection comes on top
   Statements statements = Statements::prepared;
   Barrier barrier = Barrier::on;
-  Millis deadline{30'000};      ///< of one call
+  Millis deadline{30'000};  ///< of one call
+  int partition_days = 7;   ///< made ahead, hourly, by the owner of the lanes; 0: somebody else makes them
   Millis inspect_again{2'000};  ///< after the table was found missing or unfit
   std::uint64_t seed = 1;       ///< of the reconnects' jitter
 };
@@ -63,10 +64,6 @@ class PostgresSource final : public Source {
   void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, DoneStatus done) override;
   void declare_asleep(Millis for_how_long, DoneStatus done) override;
-
-  /// Daily partitions up to `days` ahead: for the owner, hourly. Errors: retry where the DEFAULT partition is
-  /// in use.
-  void ensure_partitions(int days, DoneStatus done);
 
  private:
   struct State;

@@ -180,8 +180,8 @@ TEST_CASE_TEMPLATE_DEFINE("due rows come by the time they were scheduled for, th
   }
 }
 
-TEST_CASE_TEMPLATE_DEFINE("a row whose time lies ahead is not handed out before, and next_due says when", World,
-                          source_not_yet_due) {
+TEST_CASE_TEMPLATE_DEFINE("a row whose time lies ahead is not handed out before, and next_due says when",
+                          World, source_not_yet_due) {
   World world;
   world.insert({.due_in = Millis{3'600'000}});
   const std::int64_t soon = world.insert({.due_in = Millis{400}});

@@ -40,9 +40,9 @@ struct NewRow {
 
 struct RowState {
   std::string status;
-  std::optional<std::int32_t> partition;
-  std::optional<std::int64_t> offset;
-  std::string last_error;
+  std::optional<std::int32_t> partition{};
+  std::optional<std::int64_t> offset{};
+  std::string last_error{};
   std::int32_t generation = 0;
 };
 
@@ -143,8 +143,8 @@ void set_held(World& world, const std::vector<std::int64_t>& ids) {
   asked<void>(world, [&](auto done) { world.source().set_held(std::move(rows), std::move(done)); });
 }
 template <class World>
-void hold(World& world, const relay::HoldTarget& target) {
-  asked<void>(world, [&](auto done) { world.source().hold(target, "because", std::move(done)); });
+void hold(World& world, const relay::HoldTarget& target, const std::string& reason = "kafka: because") {
+  asked<void>(world, [&](auto done) { world.source().hold(target, reason, std::move(done)); });
 }
 template <class World>
 void release(World& world, const relay::HoldTarget& target) {

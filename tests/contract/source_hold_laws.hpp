@@ -96,8 +96,8 @@ TEST_CASE_TEMPLATE_DEFINE("whichever of set_held and release comes first, no row
   }
 }
 
-TEST_CASE_TEMPLATE_DEFINE("a hold put in place twice is one, and the topics on hold are told", World,
-                          source_held_topics) {
+TEST_CASE_TEMPLATE_DEFINE("a hold put in place twice is one, and the topics that a relay holds are told",
+                          World, source_held_topics) {
   World world;
   const auto held_topics = [&] {
     return asked<std::vector<std::string>>(world,
@@ -107,6 +107,7 @@ TEST_CASE_TEMPLATE_DEFINE("a hold put in place twice is one, and the topics on h
   hold(world, topic_hold);
   hold(world, topic_hold);
   hold(world, key_hold);
+  hold(world, {relay::HoldScope::topic, "other", ""}, "an operator's");
   CHECK(held_topics() == std::vector<std::string>{"payment.created"});
   release(world, topic_hold);
   CHECK(held_topics().empty());

@@ -69,10 +69,19 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   const std::int64_t per_shard = request.look == Look::flat ? request.rows_max
                                                             : std::max<std::int64_t>(1, request.rows_max / std::ssize(request.shards));
   std::int64_t bytes = 0;
+  bool due_cut = false;
+  std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return *a->available_at < *b->available_at; });
+  for (const StoredRow* row : due) {  // half of the budget at most, or one row
+    const bool fits = batch.due.empty() || bytes + body_bytes(*row) <= request.bytes_max / 2;
+    due_cut = std::ssize(batch.due) == request.rows_max || !fits;
+    if (due_cut) break;
+    bytes += body_bytes(*row);
+    batch.due.push_back(message_of(*row, is_held(*row) ? Held::yes : Held::no, *memory));
+  }
   for (const auto& [shard, rows] : by_shard) {
     std::int64_t taken = 0;
     for (const StoredRow* row : rows) {
-      const bool fits = batch.rows.empty() || bytes + body_bytes(*row) <= request.bytes_max;
+      const bool fits = (batch.rows.empty() && batch.due.empty()) || bytes + body_bytes(*row) <= request.bytes_max;
       if (taken == per_shard || std::ssize(batch.rows) == request.rows_max || !fits) {
         batch.more = true;
         batch.cut.push_back(shard);
@@ -83,11 +92,8 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
       batch.rows.push_back(message_of(*row, is_held(*row) ? Held::yes : Held::no, *memory));
     }
   }
-  std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return *a->available_at < *b->available_at; });
-  for (const StoredRow* row : due) {
-    if (std::ssize(batch.due) == request.rows_max) break;
-    batch.due.push_back(message_of(*row, is_held(*row) ? Held::yes : Held::no, *memory));
-  }
+  if (due_cut && batch.cut.empty()) batch.cut = {no_shard};
+  batch.more = !batch.cut.empty();
   batch.memory.push_back(memory);
   return batch;
 }
