@@ -52,6 +52,7 @@ void ConsumerLoop::run(const Handler& handler, const std::atomic<bool>& stop) {
   subscription_.start({.on_assigned = [this](auto partitions) { assigned(partitions); },
                        .on_revoked = [this](auto partitions, Revoked how) { revoked(partitions, how); },
                        .log = options_.log});
+  commit_due_ = now() + options_.commit_interval;
   std::thread worker([&] { work(handler); });
   std::exception_ptr failure;
   try {
@@ -151,8 +152,6 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
     std::unique_lock lock(mutex_);
     for (const auto& id : partitions) backlog_.retire(id);
     if (how == Revoked::handed_over) wait_until_idle(lock, partitions);
-    if (how == Revoked::lost)
-      for (const auto& id : partitions) backlog_.revoke(id);
   }
   if (how == Revoked::handed_over) commit_now();
   const std::lock_guard lock(mutex_);
@@ -192,8 +191,7 @@ void ConsumerLoop::shut_down(std::thread& worker) {
     }
   }
   worker.join();
-  commit_now();
-  subscription_.close();
+  subscription_.close();  // revokes what is ours, and so commits what is done
 }
 
 void ConsumerLoop::work(const Handler& handler) noexcept {
