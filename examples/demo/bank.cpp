@@ -148,6 +148,7 @@ void run_core(const CoreOptions& options) {
     }
   };
   std::vector<std::jthread> tellers;
+  tellers.reserve(static_cast<std::size_t>(options.connections));
   for (int i = 0; i < options.connections; ++i)
     tellers.emplace_back(work, options.seed * 1000 + static_cast<std::uint64_t>(i));
   for (auto& teller : tellers) teller.join();

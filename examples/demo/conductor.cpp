@@ -79,7 +79,7 @@ class Conductor {
       throw std::runtime_error("nothing moved for " + std::to_string(options_.patience_s) + " s");
     if (!stage_.relay().running() || !stage_.ledger().running())
       throw std::runtime_error("outboxd or the ledger ended by itself");
-    view_.show(progress_, 2 * options_.transfers);
+    view_.show(progress_, std::int64_t{2} * options_.transfers);
   }
 
   // The copies at the topic's end are part of the job: the ledger must have met and refused them.
