@@ -13,10 +13,13 @@ namespace outbox::test {
 
 class OutboxDatabase {
  public:
-  explicit OutboxDatabase(relay::MigrateOptions options = {})
-      : options_(std::move(options)), sql_(database_.session()) {
+  /// On the shared server, or on the one whose superuser's uri is given.
+  explicit OutboxDatabase(relay::MigrateOptions options = {}, const std::string& server = "")
+      : database_(server.empty() ? shared_postgres() : server), options_(std::move(options)), sql_(database_.session()) {
     must(relay::migrate(sql_, options_));
   }
+  /// A new session in place of a broken one.
+  void reconnect() { sql_ = database_.session(); }
   /// Also makes the roles and grants.
   OutboxDatabase& with_roles() {
     must(relay::apply_grants(sql_, options_.table));
