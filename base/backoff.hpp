@@ -1,5 +1,6 @@
 #pragma once
-// Exponential backoff with full jitter between half and all of the step, seeded by the caller, so that simulations repeat.
+// Exponential backoff with full jitter between half and all of the step, seeded by the caller, so that
+// simulations repeat.
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +18,8 @@ struct BackoffOptions {
 
 class Backoff {
  public:
-  Backoff(BackoffOptions options, std::uint64_t seed) : options_(options), step_(options.initial), random_(seed) {}
+  Backoff(BackoffOptions options, std::uint64_t seed)
+      : options_(options), step_(options.initial), random_(seed) {}
 
   /// How long to wait before the next attempt; each call doubles the step up to max.
   [[nodiscard]] Millis next() {

@@ -1,6 +1,6 @@
 #pragma once
-// Invariants, checked in release builds too. With at-least-once and deduplication a crash costs a replay; a wrong mark
-// costs money.
+// Invariants, checked in release builds too. With at-least-once and deduplication a crash costs a replay; a
+// wrong mark costs money.
 
 namespace outbox {
 

@@ -1,6 +1,6 @@
 #pragma once
-// Two clocks that must not be mixed. MonoTime measures waits and leases inside one process and never jumps; WallTime is
-// a moment in UTC with PostgreSQL's resolution. A lease is never judged by a process's WallTime.
+// Two clocks that must not be mixed. MonoTime measures waits and leases inside one process and never jumps;
+// WallTime is a moment in UTC with PostgreSQL's resolution. A lease is never judged by a process's WallTime.
 
 #include <chrono>
 #include <cstdint>

@@ -4,11 +4,16 @@ namespace outbox {
 
 std::string_view to_string(Disposition d) noexcept {
   switch (d) {
-    case Disposition::retry: return "retry";
-    case Disposition::reconnect: return "reconnect";
-    case Disposition::in_doubt: return "in_doubt";
-    case Disposition::quarantine: return "quarantine";
-    case Disposition::fatal: return "fatal";
+    case Disposition::retry:
+      return "retry";
+    case Disposition::reconnect:
+      return "reconnect";
+    case Disposition::in_doubt:
+      return "in_doubt";
+    case Disposition::quarantine:
+      return "quarantine";
+    case Disposition::fatal:
+      return "fatal";
   }
   return "unknown";
 }

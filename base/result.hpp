@@ -1,8 +1,10 @@
 #pragma once
-// Result<T> is how everything that can fail answers. An expected outcome (no rows, a duplicate) is a value, not an Error.
+// Result<T> is how everything that can fail answers. An expected outcome (no rows, a duplicate) is a value,
+// not an Error.
+
+#include <tl/expected.hpp>
 
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,6 +19,8 @@ using Status = Result<void>;
                                                    std::string code = {}, std::string advice = {}) {
   return tl::unexpected<Error>(Error{disposition, std::move(code), std::move(message), std::move(advice)});
 }
-[[nodiscard]] inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>(std::move(error)); }
+[[nodiscard]] inline tl::unexpected<Error> failure(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace outbox

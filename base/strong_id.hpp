@@ -21,5 +21,7 @@ struct StrongId {
 
 template <class Tag, class Rep>
 struct std::hash<outbox::StrongId<Tag, Rep>> {
-  std::size_t operator()(const outbox::StrongId<Tag, Rep>& id) const noexcept { return std::hash<Rep>{}(id.value); }
+  std::size_t operator()(const outbox::StrongId<Tag, Rep>& id) const noexcept {
+    return std::hash<Rep>{}(id.value);
+  }
 };

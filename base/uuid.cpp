@@ -5,7 +5,9 @@ namespace {
 
 constexpr std::string_view digits = "0123456789abcdef";
 
-constexpr bool dash_before(std::size_t byte) { return byte == 4 || byte == 6 || byte == 8 || byte == 10; }
+constexpr bool dash_before(std::size_t byte) {
+  return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
 
 std::optional<unsigned> digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');

@@ -1,7 +1,8 @@
 #pragma once
-// What the relay's shell needs from the world, as four ports. Adapters for PostgreSQL and Kafka are in relay/io, working
-// stand-ins in tests/support; one contract suite per port runs over both. Every call returns at once; answers come
-// later, as callbacks on the loop's thread, each exactly once, and never from inside the call. After stop() none come.
+// What the relay's shell needs from the world, as four ports. Adapters for PostgreSQL and Kafka are in
+// relay/io, working stand-ins in tests/support; one contract suite per port runs over both. Every call
+// returns at once; answers come later, as callbacks on the loop's thread, each exactly once, and never from
+// inside the call. After stop() none come.
 
 #include <cstdint>
 #include <functional>
@@ -38,8 +39,8 @@ class Loop {
 // ---------------------------------------------------------------------------------------------------------------------
 struct ClaimRequest {
   Look look = Look::flat;
-  std::vector<Shard> shards;   ///< only rows of these
-  std::vector<RowId> except;   ///< in flight already
+  std::vector<Shard> shards;  ///< only rows of these
+  std::vector<RowId> except;  ///< in flight already
   std::int32_t rows_max = 5000;
   std::int64_t bytes_max = 8 << 20;  ///< of bodies; one row is always allowed, whatever its size
 };
@@ -48,16 +49,16 @@ struct SentRow {
   RowId id;
   RowAddress address;
   std::int32_t generation = 0;
-  Lease lease;          ///< under which it was claimed
+  Lease lease;  ///< under which it was claimed
   Partition partition;
   Offset offset;
 };
 
 enum class MarkOutcome {
-  marked,          ///< it is SENT (or deleted) by this mark, or by an earlier try of it
-  cancelled,       ///< it was cancelled meanwhile: recorded as sent, since it was
-  lane_lost,       ///< another owner has the lane: not marked, the owner will send it again
-  gone,            ///< no such row any more, or of a later generation: somebody deleted or replayed it
+  marked,     ///< it is SENT (or deleted) by this mark, or by an earlier try of it
+  cancelled,  ///< it was cancelled meanwhile: recorded as sent, since it was
+  lane_lost,  ///< another owner has the lane: not marked, the owner will send it again
+  gone,       ///< no such row any more, or of a later generation: somebody deleted or replayed it
 };
 struct MarkException {
   RowId id;
@@ -72,8 +73,8 @@ struct DeadRow {
   RowId id;
   RowAddress address;
   Lease lease;
-  std::string reason;                ///< valid UTF-8, no NUL, at most 1,000 bytes
-  std::optional<HoldTarget> hold;    ///< put in place in the same transaction
+  std::string reason;              ///< valid UTF-8, no NUL, at most 1,000 bytes
+  std::optional<HoldTarget> hold;  ///< put in place in the same transaction
 };
 
 struct LeaseRequest {
@@ -83,9 +84,9 @@ struct LeaseRequest {
   double sent_per_s = 0;  ///< shown by `outboxd status`
 };
 struct LeaseReply {
-  std::vector<Lease> held;           ///< empty: somebody else has them
-  std::string other_owner;           ///< who, if held is empty
-  Millis other_remaining{0};         ///< by the database's clock
+  std::vector<Lease> held;    ///< empty: somebody else has them
+  std::string other_owner;    ///< who, if held is empty
+  Millis other_remaining{0};  ///< by the database's clock
 };
 
 enum class LinkState { up, down };
@@ -94,21 +95,23 @@ enum class LinkState { up, down };
 class Source {
  public:
   struct Events {
-    std::function<void()> on_hint;                             ///< a NOTIFY came: there may be rows
-    std::function<void(LinkState, const std::string&)> on_link; ///< changes only; the text says why
+    std::function<void()> on_hint;                               ///< a NOTIFY came: there may be rows
+    std::function<void(LinkState, const std::string&)> on_link;  ///< changes only; the text says why
   };
   virtual ~Source() = default;
   virtual void start(Events events) = 0;
   virtual void stop() = 0;
 
-  /// Shape: unsent rows by state, never by a cursor: every row handed out is committed *and durable* (the barrier is the
-  /// adapter's). Rows whose available_at lies ahead are not handed out. Errors: retry, reconnect, fatal.
+  /// Shape: unsent rows by state, never by a cursor: every row handed out is committed *and durable* (the
+  /// barrier is the adapter's). Rows whose available_at lies ahead are not handed out. Errors: retry,
+  /// reconnect, fatal.
   virtual void claim(ClaimRequest request, Done<Batch> done) = 0;
-  /// Shape: sets rows SENT with partition and offset, or deletes them, where they are PENDING or HELD, of that generation,
-  /// and the lane's epoch is still the lease's. Durable when answered. Errors: retry, reconnect, in_doubt (safe to repeat).
+  /// Shape: sets rows SENT with partition and offset, or deletes them, where they are PENDING or HELD, of
+  /// that generation, and the lane's epoch is still the lease's. Durable when answered. Errors: retry,
+  /// reconnect, in_doubt (safe to repeat).
   virtual void mark(std::vector<SentRow> rows, AfterSent after, Done<MarkReply> done) = 0;
-  /// Shape: the row becomes DEAD with its reason, and the hold is there, in one transaction; a repeat changes nothing.
-  /// A lost lane or a row no longer PENDING: nothing happens and it succeeds.
+  /// Shape: the row becomes DEAD with its reason, and the hold is there, in one transaction; a repeat changes
+  /// nothing. A lost lane or a row no longer PENDING: nothing happens and it succeeds.
   virtual void bury(DeadRow row, DoneStatus done) = 0;
   /// Puts a hold in place; a repeat changes nothing.
   virtual void hold(HoldTarget target, std::string reason, DoneStatus done) = 0;
@@ -116,14 +119,16 @@ class Source {
   virtual void set_held(std::vector<RowId> rows, DoneStatus done) = 0;
   /// One transaction: every HELD row of the target back to PENDING, and the hold is gone.
   virtual void release(HoldTarget target, DoneStatus done) = 0;
-  /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among them.
+  /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among
+  /// them.
   virtual void held_topics(Done<std::vector<std::string>> done) = 0;
 
   /// Takes or renews every lane, or says who has them. The lease runs from before the request was sent.
   virtual void lease(LeaseRequest request, Done<LeaseReply> done) = 0;
   virtual void give_back(std::string owner, DoneStatus done) = 0;
 
-  /// The partition count that keys of `topic` are spread over: the pinned one, or `current` if there is none yet.
+  /// The partition count that keys of `topic` are spread over: the pinned one, or `current` if there is none
+  /// yet.
   virtual void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) = 0;
   /// Replaces the pinned count. Only while nothing of the topic is in flight.
   virtual void repin(std::string topic, std::int32_t partitions, DoneStatus done) = 0;
@@ -154,8 +159,9 @@ struct Delivery {
 struct TopicFacts {
   TopicState state = TopicState::present;
   std::int32_t partitions = 0;
-  std::int64_t message_bytes_max = 1'048'588;  ///< the topic's max.message.bytes, or the broker's default where unknown
-  std::string reason;                          ///< for missing and forbidden
+  std::int64_t message_bytes_max =
+      1'048'588;       ///< the topic's max.message.bytes, or the broker's default where unknown
+  std::string reason;  ///< for missing and forbidden
 };
 
 /// Kafka, seen by one idempotent producer.
@@ -164,14 +170,15 @@ class Broker {
   struct Events {
     std::function<void(std::span<const Delivery>)> on_delivered;  ///< in the order of each partition
     std::function<void(LinkState, const std::string&)> on_link;   ///< changes only
-    std::function<void(const Error&)> on_fatal;                   ///< the producer is finished: call restart()
+    std::function<void(const Error&)> on_fatal;  ///< the producer is finished: call restart()
   };
   virtual ~Broker() = default;
   virtual void start(Events events) = 0;
   /// Waits for nothing: what is in flight is purged without a report.
   virtual void stop() = 0;
 
-  /// Errors: quarantine: this message can never be sent (its topic's name is no topic name …); fatal: producer finished.
+  /// Errors: quarantine: this message can never be sent (its topic's name is no topic name …); fatal:
+  /// producer finished.
   [[nodiscard]] virtual Result<Accepted> publish(const Outgoing& out) = 0;
   /// Shape: the topic's facts as the cluster has them now. Errors: retry: no answer from the cluster.
   virtual void look_up(std::string topic, Done<TopicFacts> done) = 0;

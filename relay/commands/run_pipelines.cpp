@@ -1,11 +1,11 @@
 // The daemon: one loop, on it every pipeline with its database and its producer, and the signals that end it.
 
-#include <csignal>
-#include <cstdlib>
-
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,7 +46,8 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
   options.connect = {.uri = p.postgres.uri, .application_name = "outboxd " + p.name};
   options.table = pg::parse_table_name(p.source.table).value();
   options.connections = p.postgres.connections;
-  options.statements = p.postgres.prepared == config::Prepared::named ? relay::Statements::prepared : relay::Statements::unnamed;
+  options.statements = p.postgres.prepared == config::Prepared::named ? relay::Statements::prepared
+                                                                      : relay::Statements::unnamed;
   options.deadline = p.postgres.statement_deadline;
   options.seed = seed;
   return options;
@@ -55,7 +56,8 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
 relay::PipelineOptions pipeline_options(const config::Config& config, const config::Pipeline& p) {
   relay::PipelineOptions options;
   options.name = p.name;
-  options.owner = config.instance + "/" + p.name;  // two pipelines that reach one table by two URIs are two owners
+  options.owner =
+      config.instance + "/" + p.name;  // two pipelines that reach one table by two URIs are two owners
   options.waking = p.source.mode == config::Mode::notify ? relay::Waking::notify : relay::Waking::poll;
   options.limits.lanes = p.source.lanes;
   options.limits.batch_rows = p.source.batch_rows;
@@ -96,7 +98,8 @@ class Daemon {
     }
     const auto seed = std::hash<std::string>{}(config_.instance + p.name);
     auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed));
-    auto pipeline = std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
+    auto pipeline =
+        std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
     running_.push_back({p.name, std::move(*broker), std::move(source), std::move(pipeline)});
     return true;
   }
@@ -105,7 +108,8 @@ class Daemon {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (stopping_) {
-        log_.warn("ended_at_once", {{"signal", signal}, {"next", "what was in flight is sent again; consumers deduplicate"}});
+        log_.warn("ended_at_once",
+                  {{"signal", signal}, {"next", "what was in flight is sent again; consumers deduplicate"}});
         std::_Exit(static_cast<int>(ExitCode::failed));
       }
       stopping_ = true;
@@ -132,6 +136,8 @@ class Daemon {
 
 }  // namespace
 
-ExitCode run_pipelines(const config::Config& config, const log::Logger& logger) { return Daemon{config, logger}.run(); }
+ExitCode run_pipelines(const config::Config& config, const log::Logger& logger) {
+  return Daemon{config, logger}.run();
+}
 
 }  // namespace outbox::commands

@@ -8,13 +8,15 @@ namespace outbox::relay {
 namespace {
 
 constexpr Millis dry_lane_pause{5};
-constexpr Millis dropped_pause{10};     // what a claim brought had to be left: give its hold time to be written
-constexpr std::int64_t except_max = 4000;  // ids a flat look may have to leave out
+constexpr Millis dropped_pause{10};  // what a claim brought had to be left: give its hold time to be written
+constexpr std::int64_t except_max = 4000;      // ids a flat look may have to leave out
 constexpr std::int64_t bytes_min = 256 << 10;  // a claim for less would only fetch crumbs
 
 }  // namespace
 
-void ClaimPlan::earlier(MonoTime when) { not_before_ = std::min(not_before_, when); }
+void ClaimPlan::earlier(MonoTime when) {
+  not_before_ = std::min(not_before_, when);
+}
 
 std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
   not_before_ = MonoTime::max();
@@ -66,7 +68,8 @@ std::optional<Claim> ClaimPlan::next_of_lanes(MonoTime now, const Flight& flight
   return std::nullopt;
 }
 
-std::optional<Claim> ClaimPlan::start(Look look, std::optional<LaneId> lane, std::int32_t rows, const Flight& flight) {
+std::optional<Claim> ClaimPlan::start(Look look, std::optional<LaneId> lane, std::int32_t rows,
+                                      const Flight& flight) {
   const std::int64_t rows_left = limits_.in_flight_rows - flight.rows() - reserved_rows_;
   const std::int64_t bytes_left = limits_.in_flight_bytes - flight.bytes() - reserved_bytes_;
   if (rows_left < rows || bytes_left < std::min(bytes_min, limits_.batch_bytes)) return std::nullopt;
@@ -123,7 +126,8 @@ void ClaimPlan::lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now)
   if (!yield.more) pace.not_before = now + dry_lane_pause;
   if (yield.dropped > 0 && yield.rows == 0) pace.not_before = now + dropped_pause;
   const auto end = lanes_.begin() + limits_.lanes;
-  if (gait_ != Gait::backlog || !std::all_of(lanes_.begin(), end, [](const LanePace& l) { return l.dry; })) return;
+  if (gait_ != Gait::backlog || !std::all_of(lanes_.begin(), end, [](const LanePace& l) { return l.dry; }))
+    return;
   gait_ = Gait::quiet;
   empty_looks_ = 0;
   last_row_ = now;

@@ -1,8 +1,8 @@
 #pragma once
-// When to look for rows, and how. Two gaits: while there is little, one flat look for all lanes, paced by what it finds;
-// under backlog each lane claims for itself, so that claiming, publishing and marking of different lanes overlap.
-// A flat look and a lane's claim are never under way at once: two claims over one shard could both bring a row.
-// Pure: time and load are passed in. One thread.
+// When to look for rows, and how. Two gaits: while there is little, one flat look for all lanes, paced by
+// what it finds; under backlog each lane claims for itself, so that claiming, publishing and marking of
+// different lanes overlap. A flat look and a lane's claim are never under way at once: two claims over one
+// shard could both bring a row. Pure: time and load are passed in. One thread.
 //
 //            look cut short                     hint, or a row found
 //   quiet ──────────────────► backlog   asleep ─────────────────────► quiet
@@ -22,15 +22,15 @@ namespace outbox::relay {
 
 struct ClaimLimits {
   std::int16_t lanes = 8;
-  std::int32_t batch_rows = 5000;               ///< of a lane's claim
-  std::int64_t batch_bytes = 8 << 20;           ///< of bodies in one claim
-  std::int32_t flat_rows = 500;                 ///< of a flat look; more than that is backlog
+  std::int32_t batch_rows = 5000;      ///< of a lane's claim
+  std::int64_t batch_bytes = 8 << 20;  ///< of bodies in one claim
+  std::int32_t flat_rows = 500;        ///< of a flat look; more than that is backlog
   std::int64_t in_flight_rows = 40'000;
   std::int64_t in_flight_bytes = 64 << 20;
-  Millis poll_interval{250};                    ///< between looks while asleep
-  Micros look_interval{1000};                   ///< between flat looks while rows keep coming
-  Millis awake_for{50};                         ///< without a row, before falling asleep
-  Millis straggler_after{200};                  ///< then a lane claims past its unreported rows
+  Millis poll_interval{250};    ///< between looks while asleep
+  Micros look_interval{1000};   ///< between flat looks while rows keep coming
+  Millis awake_for{50};         ///< without a row, before falling asleep
+  Millis straggler_after{200};  ///< then a lane claims past its unreported rows
 };
 
 enum class Look {
@@ -48,8 +48,8 @@ struct Claim {
 
 /// What became of a claim's rows.
 struct ClaimYield {
-  std::int64_t rows = 0;      ///< taken on for publishing
-  std::int64_t dropped = 0;   ///< brought, and left for a later claim (held, blocked)
+  std::int64_t rows = 0;     ///< taken on for publishing
+  std::int64_t dropped = 0;  ///< brought, and left for a later claim (held, blocked)
   bool more = false;
   std::optional<Millis> next_due{};  ///< a scheduled row comes due in this time
 };
@@ -66,7 +66,8 @@ class ClaimPlan {
   void hint(MonoTime now);
   /// One look soon, without waking: the asleep flag is set, and a row may have come just before.
   void look_once() { hinted_ = true; }
-  /// Begins anew, with an empty flight: after a tenure began or a producer was replaced. Claims under way still answer.
+  /// Begins anew, with an empty flight: after a tenure began or a producer was replaced. Claims under way
+  /// still answer.
   void reset(MonoTime now);
 
   /// When next() may answer otherwise without an event in between.
@@ -88,7 +89,8 @@ class ClaimPlan {
   [[nodiscard]] std::optional<Claim> next_flat(MonoTime now, const Flight& flight);
   [[nodiscard]] std::optional<Claim> next_of_lanes(MonoTime now, const Flight& flight);
   [[nodiscard]] bool lane_ready(std::int16_t lane, MonoTime now, const Flight& flight);
-  [[nodiscard]] std::optional<Claim> start(Look look, std::optional<LaneId> lane, std::int32_t rows, const Flight& flight);
+  [[nodiscard]] std::optional<Claim> start(Look look, std::optional<LaneId> lane, std::int32_t rows,
+                                           const Flight& flight);
   void close(const Claim& claim);
   void flat_claimed(const ClaimYield& yield, MonoTime now);
   void lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now);
@@ -106,9 +108,9 @@ class ClaimPlan {
   bool hinted_ = false;
   int empty_looks_ = 0;
   MonoTime last_row_{};
-  MonoTime look_at_{};      // the next flat look
-  MonoTime retry_at_{};     // after a failure nothing starts before
-  MonoTime not_before_{};   // for wake_at()
+  MonoTime look_at_{};     // the next flat look
+  MonoTime retry_at_{};    // after a failure nothing starts before
+  MonoTime not_before_{};  // for wake_at()
 };
 
 }  // namespace outbox::relay

@@ -7,7 +7,9 @@
 namespace outbox::relay {
 namespace {
 
-bool before(const Message& due, const Message& row) { return *due.available_at < row.created_at; }
+bool before(const Message& due, const Message& row) {
+  return *due.available_at < row.created_at;
+}
 
 bool is_cut(const Batch& batch, Shard shard) {
   if (!batch.more) return false;
@@ -22,7 +24,8 @@ std::vector<Message> in_publishing_order(Batch& batch) {
   batch.rows.clear();
   batch.due.clear();
   if (due.empty()) return rows;
-  std::stable_sort(due.begin(), due.end(), [](const Message& a, const Message& b) { return a.shard < b.shard; });
+  std::stable_sort(due.begin(), due.end(),
+                   [](const Message& a, const Message& b) { return a.shard < b.shard; });
   std::vector<Message> out;
   out.reserve(rows.size() + due.size());
   auto row = rows.begin();

@@ -1,6 +1,7 @@
 #pragma once
-// Every row that was claimed and is not settled yet. A row enters by admit(), walks through its stages, and leaves by
-// settle(); what is in here is excluded from later claims and counted against the budgets. Pure bookkeeping, one thread.
+// Every row that was claimed and is not settled yet. A row enters by admit(), walks through its stages, and
+// leaves by settle(); what is in here is excluded from later claims and counted against the budgets. Pure
+// bookkeeping, one thread.
 //
 //   waiting ──publish──► published ──ack──► acked ──mark──► settled
 //      │                    └──refused──► waiting │ leaving │ settled (dropped: still PENDING, claimed again)
@@ -30,9 +31,9 @@ struct Row {
   FlightBatch* batch = nullptr;
   Partition partition;
   Offset offset;
-  std::int64_t bytes = 0;      ///< what it counts against the byte budget
-  std::uint32_t topic = 0;     ///< the publisher's number of its topic
-  bool alone = false;          ///< published with nothing else of its partition in flight
+  std::int64_t bytes = 0;   ///< what it counts against the byte budget
+  std::uint32_t topic = 0;  ///< the publisher's number of its topic
+  bool alone = false;       ///< published with nothing else of its partition in flight
   Stage stage = Stage::waiting;
 };
 
@@ -48,7 +49,8 @@ class Flight {
  public:
   /// Shape: the rows of `batch` in publishing order (due rows merged in), each with its lane's lease.
   /// `leases` holds one entry a lane, by lane number; every row's lane must be in it.
-  std::span<Row> admit(Batch batch, std::span<const std::optional<Lease>> leases, ClaimSerial claim, MonoTime now);
+  std::span<Row> admit(Batch batch, std::span<const std::optional<Lease>> leases, ClaimSerial claim,
+                       MonoTime now);
 
   /// Kafka has it at `partition`, `offset`; its payload is not needed any more.
   void ack(Row& row, Partition partition, Offset offset);

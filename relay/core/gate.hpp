@@ -1,10 +1,11 @@
 #pragma once
-// Keys and topics that must not pass although a claim brought their rows without a hold: the hold is being written, or
-// the claim's snapshot was taken before it was. Pure, one thread.
+// Keys and topics that must not pass although a claim brought their rows without a hold: the hold is being
+// written, or the claim's snapshot was taken before it was. Pure, one thread.
 //
-// A target is blocked from block() on. recorded() says that the database has the hold now: every claim that starts later
-// sees it, so only the claims up to the newest one open at that moment stay blocked. Once the last of those has come
-// back, forget() drops the entry. Rows already waiting when block() is called are the caller's to remove.
+// A target is blocked from block() on. recorded() says that the database has the hold now: every claim that
+// starts later sees it, so only the claims up to the newest one open at that moment stay blocked. Once the
+// last of those has come back, forget() drops the entry. Rows already waiting when block() is called are the
+// caller's to remove.
 
 #include <cstdint>
 #include <map>

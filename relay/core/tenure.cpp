@@ -12,13 +12,14 @@ void Tenure::requested(MonoTime now) {
 }
 
 bool Tenure::same(std::span<const Lease> held) const {
-  return active_ && std::all_of(held.begin(), held.end(), [&](const Lease& l) {
-           const auto& mine = leases_[static_cast<std::size_t>(l.lane.value)];
-           return mine && mine->epoch == l.epoch;
-         }) &&
-         static_cast<std::size_t>(std::count_if(leases_.begin(), leases_.end(), [](const auto& l) {
-           return l.has_value();
-         })) == held.size();
+  return active_ &&
+         std::all_of(held.begin(), held.end(),
+                     [&](const Lease& l) {
+                       const auto& mine = leases_[static_cast<std::size_t>(l.lane.value)];
+                       return mine && mine->epoch == l.epoch;
+                     }) &&
+         static_cast<std::size_t>(std::count_if(leases_.begin(), leases_.end(),
+                                                [](const auto& l) { return l.has_value(); })) == held.size();
 }
 
 Tenure::Change Tenure::answered(std::span<const Lease> held, Millis other_remaining, MonoTime now) {
@@ -38,7 +39,8 @@ Tenure::Change Tenure::answered(std::span<const Lease> held, Millis other_remain
     return had ? Change::ended : Change::none;
   }
   const bool renewed = same(held);
-  if (active_ && !renewed) {  // somebody else had them in between: what is in flight was claimed under a lost lease
+  if (active_ &&
+      !renewed) {  // somebody else had them in between: what is in flight was claimed under a lost lease
     next_request_ = now;
     end();
     return Change::ended;

@@ -1,6 +1,7 @@
 #pragma once
-// How long this process may work its lanes. Judged by the process's own monotonic clock and counted from before the
-// lease was asked for, so that a slow answer, a jump of the wall clock or a paused process can only shorten it. Pure.
+// How long this process may work its lanes. Judged by the process's own monotonic clock and counted from
+// before the lease was asked for, so that a slow answer, a jump of the wall clock or a paused process can
+// only shorten it. Pure.
 
 #include <optional>
 #include <span>
@@ -16,7 +17,8 @@ class Tenure {
 
   explicit Tenure(Millis ttl, std::int16_t lanes) : ttl_(ttl), leases_(static_cast<std::size_t>(lanes)) {}
 
-  /// Time for a request: every third of the ttl, sooner after a failure or when another owner's lease runs out.
+  /// Time for a request: every third of the ttl, sooner after a failure or when another owner's lease runs
+  /// out.
   [[nodiscard]] bool request_due(MonoTime now) const { return !asking_ && now >= next_request_; }
   void requested(MonoTime now);
   /// The answer to the request: `held` empty means that another owner has the lanes for `other_remaining`.

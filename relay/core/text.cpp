@@ -5,16 +5,23 @@
 namespace outbox::relay {
 namespace {
 
-std::uint8_t byte(std::string_view text, std::size_t at) { return static_cast<std::uint8_t>(text[at]); }
+std::uint8_t byte(std::string_view text, std::size_t at) {
+  return static_cast<std::uint8_t>(text[at]);
+}
 
-bool continues(std::string_view text, std::size_t at) { return at < text.size() && (byte(text, at) & 0xC0) == 0x80; }
+bool continues(std::string_view text, std::size_t at) {
+  return at < text.size() && (byte(text, at) & 0xC0) == 0x80;
+}
 
 // The length of the well-formed character at `at`, or 0. Source: Unicode, table 3-7.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const std::uint8_t first = byte(text, at);
   if (first == 0) return 0;
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first <= 0xDF ? 2 : (first & 0xF0) == 0xE0 ? 3 : first >= 0xF0 && first <= 0xF4 ? 4 : 0;
+  const std::size_t length = first >= 0xC2 && first <= 0xDF   ? 2
+                             : (first & 0xF0) == 0xE0         ? 3
+                             : first >= 0xF0 && first <= 0xF4 ? 4
+                                                              : 0;
   for (std::size_t i = 1; i < length; ++i)
     if (!continues(text, at + i)) return 0;
   if (length < 3) return length;

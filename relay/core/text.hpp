@@ -9,8 +9,8 @@ namespace outbox::relay {
 
 inline constexpr std::size_t last_error_bytes_max = 1000;
 
-/// Shape: `text` as valid UTF-8 without NUL, at most `bytes_max` long, cut between characters; a byte that is not UTF-8,
-/// and NUL, become '?'.
+/// Shape: `text` as valid UTF-8 without NUL, at most `bytes_max` long, cut between characters; a byte that is
+/// not UTF-8, and NUL, become '?'.
 [[nodiscard]] std::string bounded_text(std::string_view text, std::size_t bytes_max);
 
 }  // namespace outbox::relay

@@ -19,7 +19,8 @@ void Marker::send(std::vector<Row*> rows) {
   std::vector<SentRow> sent;
   sent.reserve(rows.size());
   for (const Row* row : rows)
-    sent.push_back({row->message.id, row->message.address, row->message.generation, row->lease, row->partition, row->offset});
+    sent.push_back({row->message.id, row->message.address, row->message.generation, row->lease,
+                    row->partition, row->offset});
   under_way_ += 1;
   bench_.source.mark(std::move(sent), bench_.options.after_sent,
                      [this, rows = std::move(rows)](Result<MarkReply> reply) mutable {
@@ -54,7 +55,9 @@ void Marker::failed(std::vector<Row*> rows, const Error& error) {
   acked_.insert(acked_.begin(), rows.begin(), rows.end());
   retry_at_ = bench_.loop.now() + backoff_.next();
   if (!std::exchange(failing_, true))
-    bench_.log.warn("mark_failed", {{"rows", static_cast<std::int64_t>(rows.size())}, {"error", error.text()}, {"next", "repeated until it is answered"}});
+    bench_.log.warn("mark_failed", {{"rows", static_cast<std::int64_t>(rows.size())},
+                                    {"error", error.text()},
+                                    {"next", "repeated until it is answered"}});
 }
 
 }  // namespace outbox::relay

@@ -1,7 +1,8 @@
 #pragma once
-// Marks what Kafka acknowledged, and nothing else. Acks gather while a mark is under way and go with the next one, so a
-// busy relay marks thousands of rows a statement and a quiet one marks each row at once. A mark that failed or whose
-// reply was lost is repeated: it is safe to repeat, and until it is answered the row stays in flight.
+// Marks what Kafka acknowledged, and nothing else. Acks gather while a mark is under way and go with the next
+// one, so a busy relay marks thousands of rows a statement and a quiet one marks each row at once. A mark
+// that failed or whose reply was lost is repeated: it is safe to repeat, and until it is answered the row
+// stays in flight.
 
 #include <deque>
 #include <vector>

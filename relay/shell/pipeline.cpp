@@ -14,17 +14,27 @@ constexpr Millis stop_grace{2000};  // for the last marks, after the wait for ac
 
 std::string_view to_string(Pipeline::Phase phase) noexcept {
   switch (phase) {
-    case Pipeline::Phase::standby: return "standby";
-    case Pipeline::Phase::working: return "working";
-    case Pipeline::Phase::draining: return "draining";
-    case Pipeline::Phase::stopping: return "stopping";
-    case Pipeline::Phase::stopped: return "stopped";
+    case Pipeline::Phase::standby:
+      return "standby";
+    case Pipeline::Phase::working:
+      return "working";
+    case Pipeline::Phase::draining:
+      return "draining";
+    case Pipeline::Phase::stopping:
+      return "stopping";
+    case Pipeline::Phase::stopped:
+      return "stopped";
   }
   return "unknown";
 }
 
 Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log)
-    : bench_{.options = std::move(options), .loop = loop, .source = source, .broker = broker, .log = std::move(log), .stir = [this] { stir(); }},
+    : bench_{.options = std::move(options),
+             .loop = loop,
+             .source = source,
+             .broker = broker,
+             .log = std::move(log),
+             .stir = [this] { stir(); }},
       tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes) {}
 
 Pipeline::~Pipeline() {
@@ -47,22 +57,24 @@ void Pipeline::start() {
                                bench_.log.warn("postgres_down", {{"error", why}, {"next", "reconnecting"}});
                              stir();
                            }});
-  bench_.broker.start({.on_delivered = [this](std::span<const Delivery> reports) { publisher_.delivered(reports); },
-                       .on_link =
-                           [this](LinkState state, const std::string& why) {
-                             if (state == LinkState::up)
-                               bench_.log.info("kafka_up", {{"detail", why}});
-                             else
-                               bench_.log.warn("kafka_down", {{"error", why}, {"next", "messages wait, in order"}});
-                           },
-                       .on_fatal =
-                           [this](const Error& error) {
-                             bench_.log.error("producer_finished", {{"error", error.text()}, {"next", "a new producer, unsent rows again"}});
-                             restart_wanted_ = true;
-                             restart_at_ = bench_.loop.now();
-                             drain("producer_finished");
-                             stir();
-                           }});
+  bench_.broker.start(
+      {.on_delivered = [this](std::span<const Delivery> reports) { publisher_.delivered(reports); },
+       .on_link =
+           [this](LinkState state, const std::string& why) {
+             if (state == LinkState::up)
+               bench_.log.info("kafka_up", {{"detail", why}});
+             else
+               bench_.log.warn("kafka_down", {{"error", why}, {"next", "messages wait, in order"}});
+           },
+       .on_fatal =
+           [this](const Error& error) {
+             bench_.log.error("producer_finished",
+                              {{"error", error.text()}, {"next", "a new producer, unsent rows again"}});
+             restart_wanted_ = true;
+             restart_at_ = bench_.loop.now();
+             drain("producer_finished");
+             stir();
+           }});
   stir();
 }
 
@@ -91,8 +103,8 @@ void Pipeline::turn() {
   if (phase_ != Phase::stopped) arm();
 }
 
-// Sets the one timer to the earliest moment ahead at which a part has something to do. A moment that has passed was seen
-// by this turn: what still waits, waits for an event.
+// Sets the one timer to the earliest moment ahead at which a part has something to do. A moment that has
+// passed was seen by this turn: what still waits, waits for an event.
 void Pipeline::arm() {
   const MonoTime now = bench_.loop.now();
   MonoTime at = MonoTime::max();
@@ -124,11 +136,12 @@ void Pipeline::keep_tenure(MonoTime now) {
   tenure_changed(tenure_.expire(now));
   if (phase_ == Phase::stopping || !tenure_.request_due(now)) return;
   tenure_.requested(now);
-  bench_.source.lease({bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
-                      [this](Result<LeaseReply> reply) {
-                        leased(std::move(reply));
-                        stir();
-                      });
+  bench_.source.lease(
+      {bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
+      [this](Result<LeaseReply> reply) {
+        leased(std::move(reply));
+        stir();
+      });
 }
 
 double Pipeline::sent_per_s(MonoTime now) {
@@ -151,7 +164,8 @@ void Pipeline::tenure_changed(Tenure::Change change) {
   if (change == Tenure::Change::begun) {
     standby_said_ = false;
     const auto first = tenure_.leases().front();
-    bench_.log.info("lanes_taken", {{"lanes", bench_.options.limits.lanes}, {"epoch", first ? first->epoch.value : 0}});
+    bench_.log.info("lanes_taken",
+                    {{"lanes", bench_.options.limits.lanes}, {"epoch", first ? first->epoch.value : 0}});
     topics_.begin();
     if (phase_ == Phase::standby) {
       phase_ = Phase::working;
@@ -159,7 +173,8 @@ void Pipeline::tenure_changed(Tenure::Change change) {
     }
   }
   if (change == Tenure::Change::ended && phase_ != Phase::stopping) {
-    bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()}, {"next", "nothing is published until they are leased again"}});
+    bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
+                                   {"next", "nothing is published until they are leased again"}});
     drain("lanes_lost");
     bench_.broker.purge();
   }
@@ -190,7 +205,8 @@ void Pipeline::restart_producer() {
     } else {
       restart_wanted_ = true;
       restart_at_ = bench_.loop.now() + restart_backoff_.next();
-      bench_.log.error("producer_restart_failed", {{"error", status.error().text()}, {"next", "tried again"}});
+      bench_.log.error("producer_restart_failed",
+                       {{"error", status.error().text()}, {"next", "tried again"}});
     }
     stir();
   });
@@ -235,7 +251,8 @@ void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
 ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
   ClaimYield yield{.rows = 0, .dropped = 0, .more = batch.more, .next_due = std::nullopt};
   if (batch.next_due)
-    yield.next_due = std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
+    yield.next_due =
+        std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
   if (phase_ != Phase::working) return yield;  // the lanes were lost, or we stop: the rows stay PENDING
   for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
     bench_.counters.claimed += 1;
@@ -268,10 +285,12 @@ void Pipeline::keep_stopping(MonoTime now) {
   if (now < stop_by_) return;
   stop_by_ = now + stop_grace;
   if (std::exchange(purged_, true)) {
-    bench_.log.warn("stopped_with_rows_in_flight", {{"rows", bench_.flight.rows()}, {"next", "they are sent again; consumers deduplicate"}});
+    bench_.log.warn("stopped_with_rows_in_flight",
+                    {{"rows", bench_.flight.rows()}, {"next", "they are sent again; consumers deduplicate"}});
     return give_back();
   }
-  bench_.log.warn("stop_timeout", {{"rows_in_flight", bench_.flight.rows()}, {"next", "what Kafka did not acknowledge stays pending"}});
+  bench_.log.warn("stop_timeout", {{"rows_in_flight", bench_.flight.rows()},
+                                   {"next", "what Kafka did not acknowledge stays pending"}});
   bench_.broker.purge();
 }
 
@@ -288,7 +307,8 @@ void Pipeline::close() {
   bench_.source.stop();
   bench_.broker.stop();
   const Counters& c = bench_.counters;
-  bench_.log.info("stopped", {{"marked", c.marked}, {"dead", c.dead}, {"rows_in_flight", bench_.flight.rows()}});
+  bench_.log.info("stopped",
+                  {{"marked", c.marked}, {"dead", c.dead}, {"rows_in_flight", bench_.flight.rows()}});
   if (stopped_) std::exchange(stopped_, {})();
 }
 

@@ -1,11 +1,13 @@
 #pragma once
-// One pipeline: one outbox table, one producer. Composes the parts, owns the tenure, and decides the phase. Everything
-// runs on the loop's thread; whenever something changed, one turn looks at all parts in a fixed order.
+// One pipeline: one outbox table, one producer. Composes the parts, owns the tenure, and decides the phase.
+// Everything runs on the loop's thread; whenever something changed, one turn looks at all parts in a fixed
+// order.
 //
 //                    lease granted              lease lost, producer finished
 //   standby ───────────────────────► working ─────────────────────────────────► draining
-//      ▲                                                                           │ nothing in flight any more
-//      └───────────────────────────────────────────────────────────────────────────┘ (straight to working if leased)
+//      ▲                                                                           │ nothing in flight any
+//      more └───────────────────────────────────────────────────────────────────────────┘ (straight to
+//      working if leased)
 //   any ── stop() ──► stopping ── marked what was acked, or the time is up ──► stopped
 
 #include <functional>
@@ -33,7 +35,8 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   void start();
-  /// Stops claiming, waits for acks up to stop_timeout, marks, gives the lanes back. `stopped` is called once.
+  /// Stops claiming, waits for acks up to stop_timeout, marks, gives the lanes back. `stopped` is called
+  /// once.
   void stop(std::function<void()> stopped);
 
   [[nodiscard]] Phase phase() const { return phase_; }

@@ -9,8 +9,12 @@
 namespace outbox::relay {
 namespace {
 
-Token token_of(Row& row) { return reinterpret_cast<Token>(&row); }
-Row& row_of(Token token) { return *reinterpret_cast<Row*>(token); }
+Token token_of(Row& row) {
+  return reinterpret_cast<Token>(&row);
+}
+Row& row_of(Token token) {
+  return *reinterpret_cast<Row*>(token);
+}
 
 }  // namespace
 
@@ -96,7 +100,8 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
   }
   row.stage = Stage::waiting;
   if (accepted) return Step::blocked;
-  if (accepted.error().disposition != Disposition::quarantine) return Step::blocked;  // the producer is finished: it says so
+  if (accepted.error().disposition != Disposition::quarantine)
+    return Step::blocked;  // the producer is finished: it says so
   kill(topic, row, accepted.error().text());
   return Step::left;
 }

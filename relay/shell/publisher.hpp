@@ -1,8 +1,9 @@
 #pragma once
-// Hands rows to Kafka in order and takes the delivery reports. Each topic has its own queue, so one that waits never
-// stops the others. What can be known to be refused is found before it is sent (size, forged headers), since a broker
-// refuses whole batches; after a refusal all the same, the topic goes on with one message a partition in flight until
-// it was quiet for a while, so that the one refused alone is the one to blame.
+// Hands rows to Kafka in order and takes the delivery reports. Each topic has its own queue, so one that
+// waits never stops the others. What can be known to be refused is found before it is sent (size, forged
+// headers), since a broker refuses whole batches; after a refusal all the same, the topic goes on with one
+// message a partition in flight until it was quiet for a while, so that the one refused alone is the one to
+// blame.
 
 #include <span>
 #include <string>
@@ -18,7 +19,10 @@ namespace outbox::relay {
 class Publisher {
  public:
   Publisher(Workbench& bench, Topics& topics, Marker& marker, Settler& settler)
-      : bench_(bench), topics_(topics), marker_(marker), settler_(settler),
+      : bench_(bench),
+        topics_(topics),
+        marker_(marker),
+        settler_(settler),
         envelope_({.preset = bench.options.headers, .source = bench.options.name}) {}
 
   /// Takes a claimed row on: queued, held, or left for a later claim. True if queued.

@@ -16,8 +16,11 @@ void Settler::bury(Row& row, std::string reason) {
   row.stage = Stage::leaving;
   const auto hold = hold_of(row.message);
   if (hold) bench_.gate.block(*hold);
-  bench_.log.warn("message_dead", {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
-  graves_.push_back({&row, {row.message.id, row.message.address, row.lease, bounded_text(reason, last_error_bytes_max), hold}});
+  bench_.log.warn("message_dead",
+                  {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
+  graves_.push_back(
+      {&row,
+       {row.message.id, row.message.address, row.lease, bounded_text(reason, last_error_bytes_max), hold}});
   bench_.stir();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Takes rows out of the way of the others: a dead message with its reason, rows that wait behind a hold. Each stays in
-// flight until the database has it; a failure is repeated.
+// Takes rows out of the way of the others: a dead message with its reason, rows that wait behind a hold. Each
+// stays in flight until the database has it; a failure is repeated.
 
 #include <deque>
 #include <optional>
@@ -16,8 +16,8 @@ class Settler {
  public:
   explicit Settler(Workbench& bench) : bench_(bench) {}
 
-  /// The row becomes DEAD. With on_dead hold_key its key is blocked from now on, and held once that is written; the
-  /// caller has removed what was waiting of that key.
+  /// The row becomes DEAD. With on_dead hold_key its key is blocked from now on, and held once that is
+  /// written; the caller has removed what was waiting of that key.
   void bury(Row& row, std::string reason);
   /// The row becomes HELD, if its hold is still there.
   void set_held(Row& row);

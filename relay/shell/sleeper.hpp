@@ -1,7 +1,7 @@
 #pragma once
-// Tells the database while the relay sleeps, so that inserts notify only then. The flag expires by itself and is renewed
-// at half of its time. It is set before the look that closes the race with a writer who read "awake"; what even that
-// look misses, the poll finds.
+// Tells the database while the relay sleeps, so that inserts notify only then. The flag expires by itself and
+// is renewed at half of its time. It is set before the look that closes the race with a writer who read
+// "awake"; what even that look misses, the poll finds.
 
 #include "relay/shell/workbench.hpp"
 

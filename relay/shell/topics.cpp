@@ -9,13 +9,16 @@ namespace {
 constexpr Millis read_holds_every{10'000};
 constexpr Millis read_holds_again{1000};
 
-HoldTarget target_of(const Topic& topic) { return {HoldScope::topic, topic.name, {}}; }
+HoldTarget target_of(const Topic& topic) {
+  return {HoldScope::topic, topic.name, {}};
+}
 
 }  // namespace
 
 Topic& Topics::of(std::string_view name) {
   if (latest_ != nullptr && latest_->name == name) return *latest_;
-  const auto [at, added] = numbers_.try_emplace(std::string{name}, static_cast<std::uint32_t>(topics_.size()));
+  const auto [at, added] =
+      numbers_.try_emplace(std::string{name}, static_cast<std::uint32_t>(topics_.size()));
   if (added) topics_.push_back(std::make_unique<Topic>(at->first, at->second));
   latest_ = topics_[at->second].get();
   return *latest_;
@@ -75,7 +78,8 @@ void Topics::repin(Topic& topic) {
     if (!status) {
       later(topic, status.error(), "topic_repin");
     } else {
-      bench_.log.info("topic_partitions", {{"topic", topic.name}, {"was", topic.partitions}, {"now", topic.partitions_seen}});
+      bench_.log.info("topic_partitions",
+                      {{"topic", topic.name}, {"was", topic.partitions}, {"now", topic.partitions_seen}});
       topic.partitions = topic.partitions_seen;
       topic.state = Topic::State::ready;
     }
@@ -99,17 +103,20 @@ void Topics::hold(Topic& topic, const std::string& reason) {
       bench_.gate.recorded(target_of(topic), bench_.plan.newest());
       topic.state = Topic::State::unknown;
       if (!std::exchange(topic.held, true))
-        bench_.log.warn("topic_held", {{"topic", topic.name}, {"reason", reason}, {"next", "probed; other topics go on"}});
+        bench_.log.warn("topic_held",
+                        {{"topic", topic.name}, {"reason", reason}, {"next", "probed; other topics go on"}});
       topic.probe_at = bench_.loop.now() + topic.probe.next();
     }
     bench_.stir();
   });
 }
 
-void Topics::begin() { read_holds_at_ = bench_.loop.now(); }
+void Topics::begin() {
+  read_holds_at_ = bench_.loop.now();
+}
 
-// Again and again, since a hold can be there that this relay does not know of: its write's reply was lost, or an owner
-// that had lost its lease wrote it late.
+// Again and again, since a hold can be there that this relay does not know of: its write's reply was lost, or
+// an owner that had lost its lease wrote it late.
 void Topics::read_holds() {
   reading_holds_ = true;
   bench_.source.held_topics([this](Result<std::vector<std::string>> names) {
@@ -131,10 +138,13 @@ void Topics::pump(MonoTime now) {
   for (const auto& entry : topics_) {
     Topic& topic = *entry;
     if (topic.held && !topic.probing) {
-      if (now >= topic.probe_at) probe(topic);
-      else wake_at_ = std::min(wake_at_, topic.probe_at);
+      if (now >= topic.probe_at)
+        probe(topic);
+      else
+        wake_at_ = std::min(wake_at_, topic.probe_at);
     }
-    const bool stale = topic.state == Topic::State::ready && !topic.refreshing && topic.in_flight + std::ssize(topic.waiting) > 0;
+    const bool stale = topic.state == Topic::State::ready && !topic.refreshing &&
+                       topic.in_flight + std::ssize(topic.waiting) > 0;
     if (stale && now >= topic.refresh_at) {
       topic.refreshing = true;
       bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
@@ -148,7 +158,8 @@ void Topics::pump(MonoTime now) {
         bench_.stir();
       });
     }
-    if (topic.state == Topic::State::unknown && !topic.waiting.empty()) wake_at_ = std::min(wake_at_, topic.refresh_at);
+    if (topic.state == Topic::State::unknown && !topic.waiting.empty())
+      wake_at_ = std::min(wake_at_, topic.refresh_at);
     if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
   }
 }

@@ -1,11 +1,12 @@
 #pragma once
-// What is known of each topic, and whether its rows may be published now. A topic is looked up at its first row, its
-// partition count is pinned in the database, and both are refreshed from time to time. One that is missing or forbidden
-// is held (its rows leave the claim's index) and probed until it is there; then the hold is released.
+// What is known of each topic, and whether its rows may be published now. A topic is looked up at its first
+// row, its partition count is pinned in the database, and both are refreshed from time to time. One that is
+// missing or forbidden is held (its rows leave the claim's index) and probed until it is there; then the hold
+// is released.
 //
 //   unknown ─► looking_up ─► pinning ─► ready ─► draining ─► repinning ─► ready
-//                 │                       (another partition count: wait until nothing of the topic is in flight)
-//                 └─ missing, forbidden ─► holding ─► unknown, with its probe running
+//                 │                       (another partition count: wait until nothing of the topic is in
+//                 flight) └─ missing, forbidden ─► holding ─► unknown, with its probe running
 
 #include <cstdint>
 #include <deque>
@@ -29,19 +30,19 @@ struct Topic {
   std::string name;
   std::uint32_t number;
   State state = State::unknown;
-  std::int32_t partitions = 0;        ///< pinned: what keys are spread over
+  std::int32_t partitions = 0;  ///< pinned: what keys are spread over
   std::int64_t message_bytes_max = 0;
-  std::int32_t partitions_seen = 0;   ///< by the latest look-up
+  std::int32_t partitions_seen = 0;  ///< by the latest look-up
   MonoTime refresh_at{};
   bool refreshing = false;
   Backoff retry{{Millis{100}, Millis{5000}}, 4};
 
-  std::deque<Row*> waiting;           ///< not published yet, by Row::order
-  std::int64_t in_flight = 0;         ///< published, not reported
-  MonoTime careful_until{};           ///< a refusal was seen: one message a partition in flight
-  std::set<std::int32_t> busy;        ///< partitions with a message in flight, while careful
+  std::deque<Row*> waiting;     ///< not published yet, by Row::order
+  std::int64_t in_flight = 0;   ///< published, not reported
+  MonoTime careful_until{};     ///< a refusal was seen: one message a partition in flight
+  std::set<std::int32_t> busy;  ///< partitions with a message in flight, while careful
 
-  bool held = false;                  ///< by a relay's hold; probed
+  bool held = false;  ///< by a relay's hold; probed
   MonoTime probe_at{};
   bool probing = false;
   Backoff probe{{Millis{1000}, Millis{30'000}}, 5};

@@ -1,7 +1,7 @@
 #pragma once
-// What the parts of one pipeline share: its options, its ports, and the books of what is in flight. Made by Pipeline,
-// used by its parts on the loop's thread. A part that changed something calls `stir`, and Pipeline looks at all of them
-// once in the next turn.
+// What the parts of one pipeline share: its options, its ports, and the books of what is in flight. Made by
+// Pipeline, used by its parts on the loop's thread. A part that changed something calls `stir`, and Pipeline
+// looks at all of them once in the next turn.
 
 #include <cstdint>
 #include <functional>
@@ -41,8 +41,8 @@ struct Counters {
   std::int64_t marked = 0;
   std::int64_t dead = 0;
   std::int64_t held = 0;
-  std::int64_t dropped = 0;   ///< claimed, and left PENDING for a later claim
-  std::int64_t lane_lost = 0; ///< marks refused because another owner has the lane
+  std::int64_t dropped = 0;    ///< claimed, and left PENDING for a later claim
+  std::int64_t lane_lost = 0;  ///< marks refused because another owner has the lane
 };
 
 struct Workbench {

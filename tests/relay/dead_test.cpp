@@ -8,7 +8,8 @@ using namespace outbox::test;
 namespace {
 
 void insert(RelayRig& rig, const std::string& topic, const std::string& key, const std::string& body_sql) {
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, " + body_sql + ")", pg::Params{}.text(topic).text(key));
+  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, " + body_sql + ")",
+          pg::Params{}.text(topic).text(key));
 }
 const std::string two_megabytes = "to_json(repeat('x', 2000000))";
 
@@ -31,7 +32,7 @@ TEST_CASE("a body over the topic's limit dies with its reason, holds its key, an
   CHECK(bodies_of(records, "bad") == std::vector<std::string>{"1"});
   CHECK(bodies_of(records, "good") == std::vector<std::string>{"2", "3"});
   insert(rig, topic, "bad", "'5'");
-  eventually("a later row of the key is held too", [&] { return rig.count("HELD") == "2"; });
+  rig.await("a later row of the key is held too", [&] { return rig.count("HELD") == "2"; });
   CHECK(bodies_of(KafkaCluster::shared().read_all(topic), "bad") == std::vector<std::string>{"1"});
 }
 
@@ -50,7 +51,10 @@ TEST_CASE("on_dead continue lets later messages of the key pass") {
 TEST_CASE("a header that forges the relay's is refused at its row") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("forged");
-  rig.ask("INSERT INTO outbox_msg (topic, body, headers) VALUES ($1, '1', '{\"Outbox-Id\": \"mine\"}'), ($1, '2', '{}')", pg::Params{}.text(topic));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, body, headers) VALUES ($1, '1', '{\"Outbox-Id\": \"mine\"}'), ($1, "
+      "'2', '{}')",
+      pg::Params{}.text(topic));
   rig.start();
   rig.eventually_none_pending();
   CHECK(rig.count("DEAD") == "1");
@@ -72,7 +76,8 @@ TEST_CASE("a missing topic holds its rows and no others; when it is there they g
   CHECK(rig.ask("SELECT scope, topic = $1 FROM outbox_hold", pg::Params{}.text(missing)) == "topic|t");
   insert(rig, missing, "k", "'20'");
   KafkaCluster::shared().create_topic(missing);
-  eventually("all are sent", [&] { return rig.count("SENT") == "41"; }, Millis{60'000});
+  rig.await(
+      "all are sent", [&] { return rig.count("SENT") == "41"; }, Millis{60'000});
   std::vector<std::string> wanted;
   for (int i = 0; i <= 20; ++i) wanted.push_back(std::to_string(i));
   CHECK(bodies_of(KafkaCluster::shared().read_all(missing), "k") == wanted);
@@ -82,10 +87,11 @@ TEST_CASE("a missing topic holds its rows and no others; when it is there they g
 TEST_CASE("a name that no topic can have kills the message, not the relay") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("named");
-  rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ('no such/topic name!', '1'), ($1, '2')", pg::Params{}.text(topic));
+  rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ('no such/topic name!', '1'), ($1, '2')",
+          pg::Params{}.text(topic));
   rig.start();
-  eventually("the good one is sent", [&] { return rig.count("SENT") == "1"; });
-  eventually("the other is out of the way", [&] { return rig.count("PENDING") == "0"; });
+  rig.await("the good one is sent", [&] { return rig.count("SENT") == "1"; });
+  rig.await("the other is out of the way", [&] { return rig.count("PENDING") == "0"; });
 }
 
 TEST_CASE("what a dead message held goes out in order once an operator retries it") {
@@ -94,8 +100,9 @@ TEST_CASE("what a dead message held goes out in order once an operator retries i
   insert(rig, topic, "k", "to_json(repeat('x', 3000))");
   for (int i = 1; i <= 5; ++i) insert(rig, topic, "k", "'" + std::to_string(i) + "'");
   rig.start();
-  eventually("one dead, five held", [&] { return rig.count("DEAD") == "1" && rig.count("HELD") == "5"; });
+  rig.await("one dead, five held", [&] { return rig.count("DEAD") == "1" && rig.count("HELD") == "5"; });
   rig.ask("SELECT outbox_dead_discard(id, 'too large for its topic') FROM outbox_msg WHERE status = 'DEAD'");
-  eventually("the five are sent", [&] { return rig.count("SENT") == "5"; });
-  CHECK(bodies_of(KafkaCluster::shared().read_all(topic), "k") == std::vector<std::string>{"1", "2", "3", "4", "5"});
+  rig.await("the five are sent", [&] { return rig.count("SENT") == "5"; });
+  CHECK(bodies_of(KafkaCluster::shared().read_all(topic), "k") ==
+        std::vector<std::string>{"1", "2", "3", "4", "5"});
 }

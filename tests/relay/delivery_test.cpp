@@ -17,22 +17,29 @@ TEST_CASE("a committed row reaches Kafka, keeps its order, and is marked with wh
   rig.eventually_none_pending();
   const auto records = KafkaCluster::shared().read_all(topic);
   CHECK(records.size() == 50);
-  CHECK(bodies_of(records, "k3") == std::vector<std::string>{"\"3\"", "\"8\"", "\"13\"", "\"18\"", "\"23\"", "\"28\"", "\"33\"", "\"38\"", "\"43\"", "\"48\""});
+  CHECK(bodies_of(records, "k3") == std::vector<std::string>{"\"3\"", "\"8\"", "\"13\"", "\"18\"", "\"23\"",
+                                                             "\"28\"", "\"33\"", "\"38\"", "\"43\"",
+                                                             "\"48\""});
   for (const KafkaRecord& r : records)
-    CHECK(rig.ask("SELECT kafka_partition, kafka_offset, status FROM outbox_msg WHERE msg_id = $1::uuid", pg::Params{}.text(r.header("outbox-id").value())) ==
+    CHECK(rig.ask("SELECT kafka_partition, kafka_offset, status FROM outbox_msg WHERE msg_id = $1::uuid",
+                  pg::Params{}.text(r.header("outbox-id").value())) ==
           std::to_string(r.partition) + "|" + std::to_string(r.offset) + "|SENT");
 }
 
 TEST_CASE("null and empty keys, null and empty bodies arrive as they are") {
   RelayRig rig{{.migrate = {.body_type = relay::BodyType::text}}};
   const std::string topic = KafkaCluster::shared().new_topic("nulls");
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, NULL, 'a'), ($1, '', 'b'), ($1, 'k', NULL), ($1, 'k', '')", pg::Params{}.text(topic));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, NULL, 'a'), ($1, '', 'b'), ($1, 'k', NULL), "
+      "($1, 'k', '')",
+      pg::Params{}.text(topic));
   rig.start();
   rig.eventually_none_pending();
   const auto records = KafkaCluster::shared().read_all(topic);
   REQUIRE(records.size() == 4);
   const auto find = [&](std::optional<std::string> key, std::optional<std::string> body) {
-    return std::count_if(records.begin(), records.end(), [&](const KafkaRecord& r) { return r.key == key && r.body == body; });
+    return std::count_if(records.begin(), records.end(),
+                         [&](const KafkaRecord& r) { return r.key == key && r.body == body; });
   };
   CHECK(find(std::nullopt, "a") == 1);
   CHECK(find("", "b") == 1);
@@ -45,8 +52,10 @@ TEST_CASE("keys and headers with control characters, other scripts, and a kiloby
   const std::string topic = KafkaCluster::shared().new_topic("odd");
   const std::string key = std::string("tab\t line\n bell\a ключ ") + std::string(1000, 'k');
   const std::string value = std::string("ünï\x01\x1f ") + std::string(1000, 'v');
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body, headers) VALUES ($1, $2, '1', jsonb_build_object('traceparent', $3::text, 'näme', 'x'))",
-          pg::Params{}.text(topic).text(key).text(value));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body, headers) VALUES ($1, $2, '1', "
+      "jsonb_build_object('traceparent', $3::text, 'näme', 'x'))",
+      pg::Params{}.text(topic).text(key).text(value));
   rig.start();
   rig.eventually_none_pending();
   const auto records = KafkaCluster::shared().read_all(topic);
@@ -58,20 +67,25 @@ TEST_CASE("keys and headers with control characters, other scripts, and a kiloby
 
 TEST_CASE("a body arrives byte for byte, whatever its type") {
   const std::string exact = R"({"n":12345678901234567890.10,"e":[],"u":"\u00e9"})";
-  for (const relay::BodyType type : {relay::BodyType::json, relay::BodyType::text, relay::BodyType::bytea, relay::BodyType::jsonb}) {
+  for (const relay::BodyType type :
+       {relay::BodyType::json, relay::BodyType::text, relay::BodyType::bytea, relay::BodyType::jsonb}) {
     RelayRig rig{{.migrate = {.body_type = type}}};
     const std::string topic = KafkaCluster::shared().new_topic("exact");
     if (type == relay::BodyType::bytea) {
       rig.ask("SET bytea_output = escape");
-      rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ($1, $2::bytea)", pg::Params{}.text(topic).bytes(std::as_bytes(std::span{exact})));
+      rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ($1, $2::bytea)",
+              pg::Params{}.text(topic).bytes(std::as_bytes(std::span{exact})));
     } else {
-      rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ($1, $2::text::" + std::string{relay::to_string(type)} + ")", pg::Params{}.text(topic).text(exact));
+      rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ($1, $2::text::" +
+                  std::string{relay::to_string(type)} + ")",
+              pg::Params{}.text(topic).text(exact));
     }
     rig.start();
     rig.eventually_none_pending();
     const auto records = KafkaCluster::shared().read_all(topic);
     REQUIRE(records.size() == 1);
-    const std::string wanted = type == relay::BodyType::jsonb ? rig.ask("SELECT body::text FROM outbox_msg") : exact;
+    const std::string wanted =
+        type == relay::BodyType::jsonb ? rig.ask("SELECT body::text FROM outbox_msg") : exact;
     CHECK(records[0].body == wanted);
   }
 }
@@ -82,34 +96,42 @@ TEST_CASE("a smaller id that commits after a larger one was sent is sent all the
   rig.start();
   pg::Session early = must(pg::Session::connect({.uri = rig.uri()}));
   must(early.exec("BEGIN"));
-  must(early.exec("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, 'early', '1')", pg::Params{}.text(topic)));
+  must(early.exec("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, 'early', '1')",
+                  pg::Params{}.text(topic)));
   rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, 'late', '2')", pg::Params{}.text(topic));
-  eventually("the larger id is sent", [&] { return rig.count("SENT") == "1"; });
+  rig.await("the larger id is sent", [&] { return rig.count("SENT") == "1"; });
   must(early.exec("COMMIT"));
-  eventually("the smaller id is sent", [&] { return rig.count("SENT") == "2"; });
+  rig.await("the smaller id is sent", [&] { return rig.count("SENT") == "2"; });
 }
 
 TEST_CASE("ids cached by a session that uses them much later are sent all the same") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("cached");
   rig.ask("SELECT format('ALTER SEQUENCE %s CACHE 50', pg_get_serial_sequence('outbox_msg', 'id'))");
-  const std::string sequence = rig.ask("SELECT coalesce(pg_get_serial_sequence('outbox_msg', 'id'), substring(column_default from '''(.*)''')) FROM information_schema.columns WHERE table_name = 'outbox_msg' AND column_name = 'id'");
+  const std::string sequence = rig.ask(
+      "SELECT coalesce(pg_get_serial_sequence('outbox_msg', 'id'), substring(column_default from "
+      "'''(.*)''')) FROM information_schema.columns WHERE table_name = 'outbox_msg' AND column_name = 'id'");
   rig.ask("ALTER SEQUENCE " + sequence + " CACHE 50");
   rig.start();
   pg::Session other = must(pg::Session::connect({.uri = rig.uri()}));
-  const auto insert = [&](pg::Session& s) { must(s.exec("INSERT INTO outbox_msg (topic, body) VALUES ($1, '1')", pg::Params{}.text(topic))); };
+  const auto insert = [&](pg::Session& s) {
+    must(s.exec("INSERT INTO outbox_msg (topic, body) VALUES ($1, '1')", pg::Params{}.text(topic)));
+  };
   insert(rig.sql());
   insert(other);
-  eventually("both are sent", [&] { return rig.count("SENT") == "2"; });
+  rig.await("both are sent", [&] { return rig.count("SENT") == "2"; });
   insert(rig.sql());  // an id below the one that `other` had
-  eventually("the smaller id is sent", [&] { return rig.count("SENT") == "3"; });
+  rig.await("the smaller id is sent", [&] { return rig.count("SENT") == "3"; });
 }
 
 TEST_CASE("the same msg_id inserted again goes out again: the consumer is the judge") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("again");
   for (const char* body : {"1", "2"})
-    rig.ask("INSERT INTO outbox_msg (msg_id, topic, body) VALUES ('01890000-0000-7000-8000-000000000001', $1, $2::text::json)", pg::Params{}.text(topic).text(body));
+    rig.ask(
+        "INSERT INTO outbox_msg (msg_id, topic, body) VALUES ('01890000-0000-7000-8000-000000000001', $1, "
+        "$2::text::json)",
+        pg::Params{}.text(topic).text(body));
   rig.start();
   rig.eventually_none_pending();
   CHECK(KafkaCluster::shared().read_all(topic).size() == 2);
@@ -128,22 +150,32 @@ TEST_CASE("server, client and relay in different time zones agree on when a row 
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("zones");
   rig.ask("SELECT format('ALTER DATABASE %I SET timezone = ''Pacific/Auckland''', current_database())");
-  rig.ask("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET timezone = ''Pacific/Auckland''', current_database()); END $$");
+  rig.ask(
+      "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET timezone = ''Pacific/Auckland''', "
+      "current_database()); END $$");
   pg::Session other = must(pg::Session::connect({.uri = rig.uri()}));
   must(other.exec("SET timezone = 'America/Caracas'"));
-  must(other.exec("INSERT INTO outbox_msg (topic, body, available_at) VALUES ($1, '1', now() - interval '1 second'), ($1, '2', now() + interval '1 hour')", pg::Params{}.text(topic)));
+  must(
+      other.exec("INSERT INTO outbox_msg (topic, body, available_at) VALUES ($1, '1', now() - interval '1 "
+                 "second'), ($1, '2', now() + interval '1 hour')",
+                 pg::Params{}.text(topic)));
   rig.start();
-  eventually("the due row is sent", [&] { return rig.count("SENT") == "1"; });
+  rig.await("the due row is sent", [&] { return rig.count("SENT") == "1"; });
   CHECK(rig.count("PENDING") == "1");
   const auto records = KafkaCluster::shared().read_all(topic);
   REQUIRE(records.size() == 1);
-  CHECK(records[0].header("outbox-created-at") == rig.ask("SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM outbox_msg WHERE status = 'SENT'"));
+  CHECK(records[0].header("outbox-created-at") ==
+        rig.ask("SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM "
+                "outbox_msg WHERE status = 'SENT'"));
 }
 
 TEST_CASE("scheduled rows go out when they are due, in the order of their times") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("due");
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body, available_at) VALUES ($1, 'k', '2', now() + interval '900 ms'), ($1, 'k', '1', now() + interval '600 ms')", pg::Params{}.text(topic));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body, available_at) VALUES ($1, 'k', '2', now() + interval "
+      "'900 ms'), ($1, 'k', '1', now() + interval '600 ms')",
+      pg::Params{}.text(topic));
   rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, 'k', '0')", pg::Params{}.text(topic));
   rig.start();
   rig.eventually_none_pending();
@@ -153,9 +185,12 @@ TEST_CASE("scheduled rows go out when they are due, in the order of their times"
 TEST_CASE("after_sent delete leaves no row and loses none") {
   RelayRig rig{{.source = "after_sent: delete"}};
   const std::string topic = KafkaCluster::shared().new_topic("deleted");
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, i::text, to_json(i) FROM generate_series(1, 2000) i", pg::Params{}.text(topic));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, i::text, to_json(i) FROM generate_series(1, "
+      "2000) i",
+      pg::Params{}.text(topic));
   rig.start();
-  eventually("the table is empty", [&] { return rig.ask("SELECT count(*) FROM outbox_msg") == "0"; });
+  rig.await("the table is empty", [&] { return rig.ask("SELECT count(*) FROM outbox_msg") == "0"; });
   CHECK(KafkaCluster::shared().read_all(topic).size() == 2000);
 }
 
@@ -163,7 +198,10 @@ TEST_CASE("while asleep a hint wakes the relay long before its next poll") {
   RelayRig rig{{.source = "mode: notify, poll_interval: 60s"}};
   const std::string topic = KafkaCluster::shared().new_topic("hint");
   rig.start();
-  eventually("it is asleep", [&] { return rig.ask("SELECT last_value > extract(epoch FROM now()) * 1000 FROM outbox_asleep") == "t"; });
+  rig.await("it is asleep", [&] {
+    return rig.ask("SELECT last_value > extract(epoch FROM now()) * 1000 FROM outbox_asleep") == "t";
+  });
   rig.ask("INSERT INTO outbox_msg (topic, body) VALUES ($1, '1')", pg::Params{}.text(topic));
-  eventually("the row is sent", [&] { return rig.count("SENT") == "1"; }, Millis{15'000});
+  rig.await(
+      "the row is sent", [&] { return rig.count("SENT") == "1"; }, Millis{15'000});
 }

@@ -11,8 +11,10 @@ using namespace outbox::test;
 namespace {
 
 void insert_numbered(RelayRig& rig, const std::string& topic, int from, int to) {
-  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, (i % 10)::text, to_json(i) FROM generate_series($2::int, $3::int) i",
-          pg::Params{}.text(topic).i32(from).i32(to));
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, (i % 10)::text, to_json(i) FROM "
+      "generate_series($2::int, $3::int) i",
+      pg::Params{}.text(topic).i32(from).i32(to));
 }
 
 // Every number is there, and the first occurrences of a key rise.
@@ -36,7 +38,7 @@ TEST_CASE("SIGTERM: what Kafka acknowledged is marked, the lanes are given back,
   const std::string topic = KafkaCluster::shared().new_topic("term", 3);
   insert_numbered(rig, topic, 1, 50'000);
   Process& relay = rig.start();
-  eventually("it is under way", [&] { return rig.count("SENT") != "0"; });
+  rig.await("it is under way", [&] { return rig.count("SENT") != "0"; });
   relay.kill(SIGTERM);
   CHECK(relay.wait(Millis{30'000}).code == 0);
   CHECK(rig.count("SENT") == std::to_string(KafkaCluster::shared().read_all(topic).size()));
@@ -53,7 +55,7 @@ TEST_CASE("a standby takes over when the owner is killed, and nothing is lost") 
   insert_numbered(rig, topic, 1, 100);
   rig.eventually_none_pending();
   Process& standby = rig.start();
-  eventually("the second one waits", [&] { return standby.errors().find("standby") != std::string::npos; });
+  rig.await("the second one waits", [&] { return standby.errors().find("standby") != std::string::npos; });
   insert_numbered(rig, topic, 101, 20'000);
   owner.kill(SIGKILL);
   rig.eventually_none_pending(Millis{60'000});
@@ -68,12 +70,13 @@ TEST_CASE("a paused owner that wakes after the take-over changes nothing: its ma
   insert_numbered(rig, topic, 1, 100);
   rig.eventually_none_pending();
   insert_numbered(rig, topic, 101, 30'000);
-  eventually("it is under way", [&] { return rig.count("SENT") != "100"; });
+  rig.await("it is under way", [&] { return rig.count("SENT") != "100"; });
   zombie.kill(SIGSTOP);
   rig.start();
   rig.eventually_none_pending(Millis{60'000});
   zombie.kill(SIGCONT);
-  eventually("it saw that its lanes are lost", [&] { return zombie.errors().find("lanes_lost") != std::string::npos; });
+  rig.await("it saw that its lanes are lost",
+            [&] { return zombie.errors().find("lanes_lost") != std::string::npos; });
   insert_numbered(rig, topic, 30'001, 30'100);
   rig.eventually_none_pending();
   complete_and_in_order(KafkaCluster::shared(), topic, 30'100);
@@ -85,9 +88,10 @@ TEST_CASE("PostgreSQL crashes and comes back under load: the relay recovers by i
   const std::string topic = KafkaCluster::shared().new_topic("database", 3);
   insert_numbered(rig, topic, 1, 30'000);
   Process& relay = rig.start();
-  eventually("it is under way", [&] { return rig.count("SENT") != "0"; });
+  rig.await("it is under way", [&] { return rig.count("SENT") != "0"; });
   server.stop(StopMode::immediate);
-  eventually("it says that the database is away", [&] { return relay.errors().find("postgres_down") != std::string::npos; });
+  rig.await("it says that the database is away",
+            [&] { return relay.errors().find("postgres_down") != std::string::npos; });
   server.start();
   rig.reconnect();
   rig.eventually_none_pending(Millis{60'000});
@@ -101,7 +105,9 @@ TEST_CASE("every connection of the relay terminated, again and again: nothing is
   rig.start();
   for (int round = 0; round < 8; ++round) {
     insert_numbered(rig, topic, round * 2000 + 1, round * 2000 + 2000);
-    rig.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'outboxd%' AND datname = current_database()");
+    rig.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'outboxd%' AND "
+        "datname = current_database()");
   }
   rig.eventually_none_pending(Millis{60'000});
   complete_and_in_order(KafkaCluster::shared(), topic, 16'000);
@@ -114,7 +120,7 @@ TEST_CASE("Kafka crashes and comes back: no message dies of it, and keys stay in
   const std::string topic = kafka.new_topic("broker", 3);
   rig.start();
   insert_numbered(rig, topic, 1, 5000);
-  eventually("it is under way", [&] { return rig.count("SENT") != "0"; });
+  rig.await("it is under way", [&] { return rig.count("SENT") != "0"; });
   kafka.kill();
   insert_numbered(rig, topic, 5001, 20'000);
   kafka.start();

@@ -25,27 +25,39 @@ struct RigOptions {
 
 class RelayRig {
  public:
-  explicit RelayRig(RigOptions options = {}) : options_(std::move(options)), database_(options_.migrate, options_.server) {}
+  explicit RelayRig(RigOptions options = {})
+      : options_(std::move(options)), database_(options_.migrate, options_.server) {}
 
   /// After the server was away.
   void reconnect() { database_.reconnect(); }
   [[nodiscard]] pg::Session& sql() { return database_.sql(); }
-  std::string ask(std::string_view sql, const pg::Params& params = {}) { return test::ask(database_.sql(), sql, params); }
+  std::string ask(std::string_view sql, const pg::Params& params = {}) {
+    return test::ask(database_.sql(), sql, params);
+  }
   [[nodiscard]] std::string table() const { return database_.table(); }
-  [[nodiscard]] std::string kafka() const { return options_.kafka.empty() ? KafkaCluster::shared().bootstrap() : options_.kafka; }
+  [[nodiscard]] std::string kafka() const {
+    return options_.kafka.empty() ? KafkaCluster::shared().bootstrap() : options_.kafka;
+  }
   [[nodiscard]] std::string uri() const { return database_.uri(); }
 
   /// Starts an outboxd; several may run.
   Process& start() {
     write_file(folder_ / "outboxd.yaml", yaml());
-    relays_.push_back(std::make_unique<Process>(OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}}));
+    relays_.push_back(std::make_unique<Process>(
+        OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}}));
     return *relays_.back();
   }
   [[nodiscard]] std::string count(std::string_view status) {
     return ask("SELECT count(*) FROM " + table() + " WHERE status = '" + std::string{status} + "'");
   }
   void eventually_none_pending(Millis deadline = patience) {
-    eventually("nothing pending: " + logs(), [&] { return count("PENDING") == "0"; }, deadline);
+    await(
+        "nothing is pending", [&] { return count("PENDING") == "0"; }, deadline);
+  }
+  /// eventually(), which on failure also tells what the relays said.
+  void await(std::string_view what, const std::function<bool()>& condition, Millis deadline = patience) {
+    if (!happens_within(deadline, condition))
+      throw std::runtime_error(std::string{what} + " did not happen; the relays said:\n" + logs());
   }
   [[nodiscard]] std::string logs() const {
     std::string out;
@@ -58,8 +70,9 @@ class RelayRig {
     std::string table = options_.migrate.table.quoted();
     std::string yaml_quoted;  // in YAML's single quotes, one of those is doubled
     for (const char c : table) yaml_quoted += c == '\'' ? std::string{"''"} : std::string{c};
-    return "lease: { ttl: 2s }\npipelines:\n  - name: rig\n    postgres: { uri: \"" + uri() + "\" }\n    source: { table: '" + yaml_quoted + "', " +
-           options_.source + " }\n" + options_.pipeline + "    kafka: { bootstrap.servers: \"" + kafka() + "\" }\n";
+    return "pipelines:\n  - name: rig\n    postgres: { uri: \"" + uri() + "\" }\n    source: { table: '" +
+           yaml_quoted + "', " + options_.source + " }\n    lease: { ttl: 2s }\n" + options_.pipeline +
+           "    kafka: { bootstrap.servers: \"" + kafka() + "\" }\n";
   }
 
   RigOptions options_;

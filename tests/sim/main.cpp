@@ -12,8 +12,10 @@
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg{argv[i]};
-    if (arg.starts_with("--seed=")) outbox::test::seed_choice().only = std::strtoull(argv[i] + 7, nullptr, 10);
-    if (arg.starts_with("--seeds=")) outbox::test::seed_choice().count = std::strtoull(argv[i] + 8, nullptr, 10);
+    if (arg.starts_with("--seed="))
+      outbox::test::seed_choice().only = std::strtoull(argv[i] + 7, nullptr, 10);
+    if (arg.starts_with("--seeds="))
+      outbox::test::seed_choice().count = std::strtoull(argv[i] + 8, nullptr, 10);
   }
   doctest::Context context(argc, argv);
   return context.run();

@@ -16,7 +16,8 @@ class CursorSource final : public FakeSource {
     FakeSource::claim(std::move(request), [this, done = std::move(done)](Result<Batch> batch) {
       if (batch) {
         std::erase_if(batch->rows, [this](const Message& m) { return m.id.value <= last_[m.shard.value]; });
-        for (const Message& m : batch->rows) last_[m.shard.value] = std::max(last_[m.shard.value], m.id.value);
+        for (const Message& m : batch->rows)
+          last_[m.shard.value] = std::max(last_[m.shard.value], m.id.value);
       }
       done(std::move(batch));
     });
@@ -58,7 +59,8 @@ class EagerBroker final : public FakeBroker {
     auto real = std::move(events.on_delivered);
     events.on_delivered = [real](std::span<const Delivery> reports) {
       std::vector<Delivery> early;
-      std::copy_if(reports.begin(), reports.end(), std::back_inserter(early), [](const Delivery& d) { return d.token != 0; });
+      std::copy_if(reports.begin(), reports.end(), std::back_inserter(early),
+                   [](const Delivery& d) { return d.token != 0; });
       real(early);
     };
     FakeBroker::start(std::move(events));
@@ -70,19 +72,24 @@ class EagerBroker final : public FakeBroker {
 
 }  // namespace
 
-std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& loop, FakeDatabase& database, Chance& chance,
-                                        const SourceFaults& faults) {
+std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& loop, FakeDatabase& database,
+                                        Chance& chance, const SourceFaults& faults) {
   switch (mutant) {
-    case Mutant::claims_by_cursor: return std::make_unique<CursorSource>(clock, loop, database, chance, faults);
-    case Mutant::forgets_in_flight: return std::make_unique<ForgetfulSource>(clock, loop, database, chance, faults);
-    case Mutant::opens_the_gate: return std::make_unique<OpenGateSource>(clock, loop, database, chance, faults);
-    default: return std::make_unique<FakeSource>(clock, loop, database, chance, faults);
+    case Mutant::claims_by_cursor:
+      return std::make_unique<CursorSource>(clock, loop, database, chance, faults);
+    case Mutant::forgets_in_flight:
+      return std::make_unique<ForgetfulSource>(clock, loop, database, chance, faults);
+    case Mutant::opens_the_gate:
+      return std::make_unique<OpenGateSource>(clock, loop, database, chance, faults);
+    default:
+      return std::make_unique<FakeSource>(clock, loop, database, chance, faults);
   }
 }
 
-std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, Loop& loop, FakeKafka& kafka, Chance& chance,
-                                        const BrokerFaults& faults) {
-  if (mutant == Mutant::marks_before_ack) return std::make_unique<EagerBroker>(clock, loop, kafka, chance, faults);
+std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, Loop& loop, FakeKafka& kafka,
+                                        Chance& chance, const BrokerFaults& faults) {
+  if (mutant == Mutant::marks_before_ack)
+    return std::make_unique<EagerBroker>(clock, loop, kafka, chance, faults);
   return std::make_unique<FakeBroker>(clock, loop, kafka, chance, faults);
 }
 

@@ -55,7 +55,10 @@ TEST_CASE("a relay and its standby under faults: nothing lost, marked only after
 }
 
 TEST_CASE("polling only, deleting what was sent: nothing lost, keys in order") {
-  laws_hold({.faults = Faults::on, .relays = 1, .waking = relay::Waking::poll, .after_sent = relay::AfterSent::erase});
+  laws_hold({.faults = Faults::on,
+             .relays = 1,
+             .waking = relay::Waking::poll,
+             .after_sent = relay::AfterSent::erase});
 }
 
 TEST_CASE("without faults each message is in Kafka exactly once") {
@@ -63,7 +66,15 @@ TEST_CASE("without faults each message is in Kafka exactly once") {
             [](const World& world) { CHECK(world.duplicates() == 0); });
 }
 
-TEST_CASE("the oracle catches a relay that marks before the ack") { CHECK(caught_after(Mutant::marks_before_ack, Faults::on) > 0); }
-TEST_CASE("the oracle catches a relay that claims by id > last") { CHECK(caught_after(Mutant::claims_by_cursor, Faults::on) > 0); }
-TEST_CASE("the oracle catches a relay that forgets what is in flight") { CHECK(caught_after(Mutant::forgets_in_flight, Faults::off) > 0); }
-TEST_CASE("the oracle catches a relay whose dead message does not hold its key") { CHECK(caught_after(Mutant::opens_the_gate, Faults::on) > 0); }
+TEST_CASE("the oracle catches a relay that marks before the ack") {
+  CHECK(caught_after(Mutant::marks_before_ack, Faults::on) > 0);
+}
+TEST_CASE("the oracle catches a relay that claims by id > last") {
+  CHECK(caught_after(Mutant::claims_by_cursor, Faults::on) > 0);
+}
+TEST_CASE("the oracle catches a relay that forgets what is in flight") {
+  CHECK(caught_after(Mutant::forgets_in_flight, Faults::off) > 0);
+}
+TEST_CASE("the oracle catches a relay whose dead message does not hold its key") {
+  CHECK(caught_after(Mutant::opens_the_gate, Faults::on) > 0);
+}

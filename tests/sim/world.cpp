@@ -44,7 +44,8 @@ Shard shard_of(const std::optional<std::string>& key, std::int64_t salt) {
 World::World(WorldOptions options) : options_(options), chance_(options.seed) {
   kafka_.create("plain", 3);
   kafka_.create("single", 1);
-  kafka_.create("small", 2).message_bytes_max = 1300;  // a body over 1,000 bytes does not fit with its envelope
+  kafka_.create("small", 2).message_bytes_max =
+      1300;  // a body over 1,000 bytes does not fit with its envelope
   kafka_.find("small")->message_bytes_real = 1300;
   kafka_.create("surprise", 2).message_bytes_real = 1000;
   if (options_.faults == Faults::on) {
@@ -75,7 +76,8 @@ void World::boot(std::size_t which) {
   p.loop = std::make_unique<SimLoop>(clock_);
   p.source = make_source(options_.mutant, clock_, *p.loop, database_, chance_, source_faults_);
   p.broker = make_broker(options_.mutant, clock_, *p.loop, kafka_, chance_, broker_faults_);
-  p.pipeline = std::make_unique<Pipeline>(pipeline_options(options_, ++boots_), *p.loop, *p.source, *p.broker, log::Logger{});
+  p.pipeline = std::make_unique<Pipeline>(pipeline_options(options_, ++boots_), *p.loop, *p.source, *p.broker,
+                                          log::Logger{});
   p.pipeline->start();
 }
 
@@ -91,7 +93,11 @@ void World::kill(std::size_t which) {
 void World::insert_row() {
   StoredRow row;
   const std::int64_t kind = chance_.between(1, 100);
-  row.topic = kind <= 55 ? "plain" : kind <= 75 ? "single" : kind <= 88 ? "small" : kind <= 94 ? "surprise" : "late";
+  row.topic = kind <= 55   ? "plain"
+              : kind <= 75 ? "single"
+              : kind <= 88 ? "small"
+              : kind <= 94 ? "surprise"
+                           : "late";
   if (!chance_.one_in(5)) row.key = "k" + std::to_string(chance_.between(1, keys));
   const std::string lock = row.topic + "/" + row.key.value_or("");
   if (row.key && locked_keys_.contains(lock)) return;  // another transaction has this key's balance locked
@@ -150,7 +156,9 @@ void World::strike() {
       if (p.pipeline && p.pipeline->phase() != Pipeline::Phase::stopping && !p.loop->frozen())
         p.pipeline->stop([this, which] {
           clock_.after(Millis{50}, [this, which] {
-            if (!processes_[which]->pipeline || processes_[which]->pipeline->phase() != Pipeline::Phase::stopped) return;
+            if (!processes_[which]->pipeline ||
+                processes_[which]->pipeline->phase() != Pipeline::Phase::stopped)
+              return;
             kill(which);
             boot(which);
           });
@@ -167,7 +175,8 @@ bool World::at_rest() const {
   if (written_ < options_.rows || open_transactions_ > 0) return false;
   return std::none_of(database_.rows().begin(), database_.rows().end(), [this](const auto& entry) {
     const StoredRow& row = entry.second;
-    const bool topic_held = row.status == RowStatus::held && database_.holds().contains({HoldScope::topic, row.topic, {}});
+    const bool topic_held =
+        row.status == RowStatus::held && database_.holds().contains({HoldScope::topic, row.topic, {}});
     return row.status == RowStatus::pending || topic_held;
   });
 }

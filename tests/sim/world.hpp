@@ -1,6 +1,6 @@
 #pragma once
-// One simulated world: a database, a cluster, writers, and relays that run the real core and shell. Faults strike while
-// the writers write; then they end, and everything must come to rest. One seed, one history.
+// One simulated world: a database, a cluster, writers, and relays that run the real core and shell. Faults
+// strike while the writers write; then they end, and everything must come to rest. One seed, one history.
 
 #include <cstdint>
 #include <memory>
@@ -88,9 +88,11 @@ class World {
                                              relay::AfterSent after_sent, const History& history);
 
 /// Stand-ins with one fault of logic each.
-[[nodiscard]] std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, relay::Loop& loop, FakeDatabase& database,
-                                                      Chance& chance, const SourceFaults& faults);
-[[nodiscard]] std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, relay::Loop& loop, FakeKafka& kafka,
-                                                      Chance& chance, const BrokerFaults& faults);
+[[nodiscard]] std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, relay::Loop& loop,
+                                                      FakeDatabase& database, Chance& chance,
+                                                      const SourceFaults& faults);
+[[nodiscard]] std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, relay::Loop& loop,
+                                                      FakeKafka& kafka, Chance& chance,
+                                                      const BrokerFaults& faults);
 
 }  // namespace outbox::test

@@ -9,7 +9,9 @@ using namespace outbox::relay;
 
 namespace {
 
-WallTime at(int second) { return WallTime{std::chrono::seconds{second}}; }
+WallTime at(int second) {
+  return WallTime{std::chrono::seconds{second}};
+}
 
 Message row(std::int64_t id, std::int16_t shard, int created) {
   Message m;
@@ -31,7 +33,9 @@ std::vector<std::int64_t> ids(const std::vector<Message>& messages) {
   return out;
 }
 
-std::vector<std::int64_t> ordered(Batch batch) { return ids(in_publishing_order(batch)); }
+std::vector<std::int64_t> ordered(Batch batch) {
+  return ids(in_publishing_order(batch));
+}
 
 }  // namespace
 

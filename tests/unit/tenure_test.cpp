@@ -57,7 +57,8 @@ TEST_CASE("other epochs mean that somebody had the lanes in between: the tenure 
   CHECK_FALSE(t.leases()[0].has_value());
 }
 
-TEST_CASE("a refused tenure asks again when the other's lease runs out, at the latest after a third of the ttl") {
+TEST_CASE(
+    "a refused tenure asks again when the other's lease runs out, at the latest after a third of the ttl") {
   Tenure t{ttl, 2};
   t.requested(start);
   CHECK(t.answered({}, Millis{300}, start) == Change::none);

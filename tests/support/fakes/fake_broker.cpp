@@ -29,7 +29,8 @@ KafkaRecord record_of(const Message& m) {
 Result<Accepted> FakeBroker::publish(const Outgoing& out) {
   if (producer_->finished) return failure(Disposition::fatal, "the producer is finished");
   for (const Header& h : out.message->headers)
-    if (h.name.starts_with("outbox-")) return failure(Disposition::quarantine, "a header forges a name of the relay");
+    if (h.name.starts_with("outbox-"))
+      return failure(Disposition::quarantine, "a header forges a name of the relay");
   const Lane lane{std::string{out.message->topic}, out.partition.value};
   const auto bytes = static_cast<std::int64_t>(out.message->body ? out.message->body->size() : 0);
   producer_->queues[lane].push_back({out.token, record_of(*out.message), bytes});
@@ -50,14 +51,19 @@ void FakeBroker::send(const std::shared_ptr<Producer>& producer, const Lane& lan
     std::vector<Sent> batch(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
     queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
     producer->on_the_way[lane] = batch;
-    const Micros travel = chance_.one_in(faults_.slow_one_in) ? chance_.micros(100'000, 4'000'000) : chance_.micros(200, 3000);
+    const Micros travel =
+        chance_.one_in(faults_.slow_one_in) ? chance_.micros(100'000, 4'000'000) : chance_.micros(200, 3000);
     const MonoTime lands = std::max(clock_.now() + travel, kafka_.away_until);
-    clock_.at(lands, [this, producer, lane, batch = std::move(batch)]() mutable { arrive(producer, lane, std::move(batch)); });
+    clock_.at(lands, [this, producer, lane, batch = std::move(batch)]() mutable {
+      arrive(producer, lane, std::move(batch));
+    });
   });
 }
 
-// May come after the producer, or its whole process, is gone: then the batch lands or not, and nobody is told.
-void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& lane, std::vector<Sent> batch) {
+// May come after the producer, or its whole process, is gone: then the batch lands or not, and nobody is
+// told.
+void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& lane,
+                        std::vector<Sent> batch) {
   if (!producer->alive) {
     if (chance_.one_in(2)) static_cast<void>(append(lane, batch));
     return;
@@ -67,7 +73,8 @@ void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& l
     producer->finished = true;
     if (chance_.one_in(2)) static_cast<void>(append(lane, batch));
     loop_.post([this, alive = alive_] {
-      if (*alive && events_.on_fatal) events_.on_fatal(Error{Disposition::fatal, "FATAL", "the producer is finished", ""});
+      if (*alive && events_.on_fatal)
+        events_.on_fatal(Error{Disposition::fatal, "FATAL", "the producer is finished", ""});
     });
     return;
   }
@@ -80,8 +87,11 @@ void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& l
 std::vector<Delivery> FakeBroker::append(const Lane& lane, const std::vector<Sent>& batch) {
   KafkaTopic* topic = kafka_.find(lane.first);
   std::optional<Refusal> refusal;
-  if (topic == nullptr || lane.second >= topic->partitions) refusal = Refusal::topic;
-  else if (std::any_of(batch.begin(), batch.end(), [&](const Sent& s) { return s.bytes > topic->message_bytes_real; })) refusal = Refusal::message;
+  if (topic == nullptr || lane.second >= topic->partitions)
+    refusal = Refusal::topic;
+  else if (std::any_of(batch.begin(), batch.end(),
+                       [&](const Sent& s) { return s.bytes > topic->message_bytes_real; }))
+    refusal = Refusal::message;
   std::vector<Delivery> out;
   for (const Sent& sent : batch) {
     Delivery d{sent.token, Partition{lane.second}, Offset{-1}, refusal, refusal ? "refused" : ""};
@@ -92,12 +102,13 @@ std::vector<Delivery> FakeBroker::append(const Lane& lane, const std::vector<Sen
 }
 
 void FakeBroker::report(std::vector<Delivery> deliveries) {
-  clock_.after(chance_.micros(20, 1000), [this, alive = alive_, deliveries = std::move(deliveries)]() mutable {
-    if (!*alive) return;
-    loop_.post([this, alive, deliveries = std::move(deliveries)] {
-      if (*alive && events_.on_delivered) events_.on_delivered(deliveries);
-    });
-  });
+  clock_.after(chance_.micros(20, 1000),
+               [this, alive = alive_, deliveries = std::move(deliveries)]() mutable {
+                 if (!*alive) return;
+                 loop_.post([this, alive, deliveries = std::move(deliveries)] {
+                   if (*alive && events_.on_delivered) events_.on_delivered(deliveries);
+                 });
+               });
 }
 
 void FakeBroker::report_unsent(Producer& producer) {
@@ -112,7 +123,8 @@ void FakeBroker::report_unsent(Producer& producer) {
   if (!out.empty()) report(std::move(out));
 }
 
-// As librdkafka does: the queue is dropped, what is on its way may or may not land, and the producer lives on.
+// As librdkafka does: the queue is dropped, what is on its way may or may not land, and the producer lives
+// on.
 void FakeBroker::purge() {
   if (producer_->finished) return;
   const auto old = std::exchange(producer_, std::make_shared<Producer>());
@@ -134,17 +146,21 @@ void FakeBroker::restart(DoneStatus done) {
 
 void FakeBroker::look_up(std::string topic, Done<TopicFacts> done) {
   const bool fails = chance_.one_in(faults_.look_up_fails_one_in) || clock_.now() < kafka_.away_until;
-  clock_.after(chance_.micros(200, 3000), [this, fails, topic = std::move(topic), done = std::move(done), alive = alive_]() mutable {
-    if (!*alive) return;
-    Result<TopicFacts> facts = TopicFacts{};
-    const KafkaTopic* known = kafka_.find(topic);
-    if (fails) facts = failure(Disposition::retry, "no broker answers");
-    else if (known == nullptr) facts = TopicFacts{TopicState::missing, 0, 0, "the topic does not exist"};
-    else facts = TopicFacts{TopicState::present, known->partitions, known->message_bytes_max, ""};
-    loop_.post([alive, done = std::move(done), facts = std::move(facts)]() mutable {
-      if (*alive) done(std::move(facts));
-    });
-  });
+  clock_.after(chance_.micros(200, 3000),
+               [this, fails, topic = std::move(topic), done = std::move(done), alive = alive_]() mutable {
+                 if (!*alive) return;
+                 Result<TopicFacts> facts = TopicFacts{};
+                 const KafkaTopic* known = kafka_.find(topic);
+                 if (fails)
+                   facts = failure(Disposition::retry, "no broker answers");
+                 else if (known == nullptr)
+                   facts = TopicFacts{TopicState::missing, 0, 0, "the topic does not exist"};
+                 else
+                   facts = TopicFacts{TopicState::present, known->partitions, known->message_bytes_max, ""};
+                 loop_.post([alive, done = std::move(done), facts = std::move(facts)]() mutable {
+                   if (*alive) done(std::move(facts));
+                 });
+               });
 }
 
 void FakeBroker::kill() {

@@ -1,7 +1,7 @@
 #pragma once
-// Port Broker over a FakeKafka, as one idempotent producer behaves: per partition one batch after another, each appended
-// whole or refused whole; reports come later. With `faults` the producer can finish for good, and what it had may or may
-// not have been appended.
+// Port Broker over a FakeKafka, as one idempotent producer behaves: per partition one batch after another,
+// each appended whole or refused whole; reports come later. With `faults` the producer can finish for good,
+// and what it had may or may not have been appended.
 
 #include <cstdint>
 #include <deque>
@@ -17,8 +17,8 @@
 namespace outbox::test {
 
 struct BrokerFaults {
-  std::int64_t fatal_one_in = 0;      ///< of batches: the producer is finished
-  std::int64_t slow_one_in = 0;       ///< of batches: seconds instead of milliseconds
+  std::int64_t fatal_one_in = 0;  ///< of batches: the producer is finished
+  std::int64_t slow_one_in = 0;   ///< of batches: seconds instead of milliseconds
   std::int64_t look_up_fails_one_in = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// The outbox table and its neighbours as a plain in-memory model: what the SQL of the project promises, without the SQL.
-// Each call is one atomic transaction at the moment it is made. The oracle reads it directly.
+// The outbox table and its neighbours as a plain in-memory model: what the SQL of the project promises,
+// without the SQL. Each call is one atomic transaction at the moment it is made. The oracle reads it
+// directly.
 
 #include <cstdint>
 #include <functional>
@@ -56,7 +57,9 @@ class FakeDatabase {
   void give_back(const std::string& owner);
   [[nodiscard]] bool still_leased(const relay::Lease& lease) const;
 
-  [[nodiscard]] std::int32_t pin(const std::string& topic, std::int32_t current) { return pins_.try_emplace(topic, current).first->second; }
+  [[nodiscard]] std::int32_t pin(const std::string& topic, std::int32_t current) {
+    return pins_.try_emplace(topic, current).first->second;
+  }
   void repin(const std::string& topic, std::int32_t partitions) { pins_[topic] = partitions; }
 
   MonoTime asleep_until{};

@@ -1,5 +1,6 @@
 #pragma once
-// A cluster as the oracle sees it: topics with partitions, each a log. Only what is appended here is in Kafka.
+// A cluster as the oracle sees it: topics with partitions, each a log. Only what is appended here is in
+// Kafka.
 
 #include <cstdint>
 #include <map>

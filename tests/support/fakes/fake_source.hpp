@@ -1,6 +1,7 @@
 #pragma once
-// Port Source over a FakeDatabase: each call travels for a while, takes effect in one moment, and its answer travels
-// back. With `faults`, a call can be lost before it took effect (reconnect) or its answer after (in_doubt).
+// Port Source over a FakeDatabase: each call travels for a while, takes effect in one moment, and its answer
+// travels back. With `faults`, a call can be lost before it took effect (reconnect) or its answer after
+// (in_doubt).
 
 #include <memory>
 
@@ -10,21 +11,23 @@
 namespace outbox::test {
 
 struct SourceFaults {
-  std::int64_t lost_call_one_in = 0;   ///< 0: never
+  std::int64_t lost_call_one_in = 0;  ///< 0: never
   std::int64_t lost_reply_one_in = 0;
-  std::int64_t slow_one_in = 0;        ///< a second instead of a millisecond
+  std::int64_t slow_one_in = 0;  ///< a second instead of a millisecond
 };
 
 class FakeSource : public relay::Source {
  public:
-  FakeSource(SimClock& clock, relay::Loop& loop, FakeDatabase& database, Chance& chance, const SourceFaults& faults)
+  FakeSource(SimClock& clock, relay::Loop& loop, FakeDatabase& database, Chance& chance,
+             const SourceFaults& faults)
       : clock_(clock), loop_(loop), database_(database), chance_(chance), faults_(faults) {}
   ~FakeSource() override { *alive_ = false; }
 
   void start(Events events) override { events_ = std::move(events); }
   void stop() override { *alive_ = false; }
   void claim(relay::ClaimRequest request, relay::Done<relay::Batch> done) override;
-  void mark(std::vector<relay::SentRow> rows, relay::AfterSent after, relay::Done<relay::MarkReply> done) override;
+  void mark(std::vector<relay::SentRow> rows, relay::AfterSent after,
+            relay::Done<relay::MarkReply> done) override;
   void bury(relay::DeadRow row, relay::DoneStatus done) override;
   void hold(relay::HoldTarget target, std::string reason, relay::DoneStatus done) override;
   void set_held(std::vector<relay::RowId> rows, relay::DoneStatus done) override;

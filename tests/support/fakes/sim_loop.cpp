@@ -41,6 +41,8 @@ void SimLoop::schedule(MonoTime when, TimerId id, std::function<void()> turn) {
   });
 }
 
-void SimLoop::cancel(TimerId timer) { pending_.erase(timer); }
+void SimLoop::cancel(TimerId timer) {
+  pending_.erase(timer);
+}
 
 }  // namespace outbox::test

@@ -1,6 +1,6 @@
 #pragma once
-// A virtual clock and the loops that run on it. World time moves only when run() takes the next event, so an hour of
-// faults passes in a millisecond and the same seed gives the same run. One thread.
+// A virtual clock and the loops that run on it. World time moves only when run() takes the next event, so an
+// hour of faults passes in a millisecond and the same seed gives the same run. One thread.
 
 #include <cstdint>
 #include <functional>
@@ -45,7 +45,8 @@ class SimClock {
   std::map<EventId, std::function<void()>> events_;
 };
 
-/// The loop of one simulated process. freeze() is SIGSTOP: its turns wait; the world goes on. kill() is kill -9.
+/// The loop of one simulated process. freeze() is SIGSTOP: its turns wait; the world goes on. kill() is kill
+/// -9.
 class SimLoop final : public relay::Loop {
  public:
   explicit SimLoop(SimClock& clock) : clock_(clock) {}
