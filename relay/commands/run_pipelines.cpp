@@ -60,12 +60,12 @@ relay::PipelineOptions pipeline_options(const config::Config& config, const conf
       config.instance + "/" + p.name;  // two pipelines that reach one table by two URIs are two owners
   options.waking = p.source.mode == config::Mode::notify ? relay::Waking::notify : relay::Waking::poll;
   options.limits.lanes = p.source.lanes;
-  options.limits.batch_rows = p.source.batch_rows;
+  options.limits.batch_rows = std::min(p.source.batch_rows, p.publish.in_flight_rows);
   options.limits.batch_bytes = p.source.batch_bytes;
   options.limits.in_flight_bytes = p.publish.in_flight_bytes;
   options.limits.in_flight_rows = p.publish.in_flight_rows;
   options.limits.poll_interval = p.source.poll_interval;
-  options.limits.flat_rows = std::min(options.limits.flat_rows, p.source.batch_rows);
+  options.limits.flat_rows = std::min(options.limits.flat_rows, options.limits.batch_rows);
   options.after_sent = p.source.after_sent;
   options.on_dead = p.source.on_dead;
   options.headers = p.publish.headers;

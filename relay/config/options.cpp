@@ -210,7 +210,7 @@ constexpr std::array pipeline_table{
     pipeline<&Pipeline::publish, &Publish::in_flight_rows>(
         {.path = "publish.in_flight_rows",
          .kind = Kind::count,
-         .fallback = "40000",
+         .fallback = "20000",
          .lowest = "1",
          .highest = "1000000",
          .doc = "The most rows held in memory between claim and mark, over all lanes."}),
