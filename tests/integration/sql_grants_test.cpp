@@ -64,8 +64,8 @@ TEST_CASE("the relay may do what it does, on partitions too, and neither insert 
        "SELECT outbox_lease_take('s', 'a', 2, '1 s')", "UPDATE outbox_lease SET owner = NULL",
        "INSERT INTO outbox_hold (source, scope, topic) VALUES ('public.outbox_msg', 'topic', 't')",
        "SELECT 1 FROM outbox_hold FOR SHARE", "SELECT outbox_release('public.outbox_msg', 'topic', 't')",
-       "INSERT INTO outbox_topic (source, topic, partitions) VALUES ('s', 't', 3) "
-       "ON CONFLICT (source, topic) DO UPDATE SET partitions = excluded.partitions",
+       ("INSERT INTO outbox_topic (source, topic, partitions) VALUES ('s', 't', 3) "
+        "ON CONFLICT (source, topic) DO UPDATE SET partitions = excluded.partitions"),
        "SELECT outbox_ensure_partitions(20)", "SELECT pg_logical_emit_message(true, 'outboxd', '')",
        "SELECT 1 FROM outbox_migration"});
   for (const auto& partition : {any_partition(outbox), std::string("outbox_msg_default"),
@@ -92,15 +92,16 @@ TEST_CASE("the relay's sessions come with the planner settings it needs") {
 TEST_CASE("a consumer may record what it did and can't touch the outbox without being an application too") {
   OutboxDatabase outbox;
   auto consumer = outbox.with_roles().as("outbox_consumer");
-  check_allowed(
-      consumer,
-      {"INSERT INTO processed_msgs (consumer, msg_id, id_time, payload_sha256, topic, partition, \"offset\") "
-       "VALUES ('c', '017f22e2-79b0-4cc3-98c4-dc0c0c07398f', '-infinity', sha256('x'), 't', 0, 1) "
-       "ON CONFLICT DO NOTHING",
-       "UPDATE processed_msgs SET state = 'dead'", "SELECT * FROM processed_msgs",
-       "INSERT INTO dead_msgs (consumer, topic, partition, \"offset\", verdict) VALUES ('c', 't', 0, 1, 'v') "
-       "ON CONFLICT DO NOTHING",
-       "UPDATE dead_msgs SET attempts = 2", "SELECT outbox_ensure_partitions(7)"});
+  check_allowed(consumer,
+                {("INSERT INTO processed_msgs (consumer, msg_id, id_time, payload_sha256, topic, partition, "
+                  "\"offset\") "
+                  "VALUES ('c', '017f22e2-79b0-4cc3-98c4-dc0c0c07398f', '-infinity', sha256('x'), 't', 0, 1) "
+                  "ON CONFLICT DO NOTHING"),
+                 "UPDATE processed_msgs SET state = 'dead'", "SELECT * FROM processed_msgs",
+                 ("INSERT INTO dead_msgs (consumer, topic, partition, \"offset\", verdict) VALUES ('c', 't', "
+                  "0, 1, 'v') "
+                  "ON CONFLICT DO NOTHING"),
+                 "UPDATE dead_msgs SET attempts = 2", "SELECT outbox_ensure_partitions(7)"});
   check_denied(consumer, {"DELETE FROM processed_msgs", "DELETE FROM dead_msgs",
                           "INSERT INTO outbox_msg (topic) VALUES ('t')", "SELECT 1 FROM outbox_msg",
                           "SELECT 1 FROM outbox_lease"});

@@ -47,6 +47,7 @@ TEST_CASE("of two that migrate at once each migration is applied by one") {
     const TestDatabase database;
     std::array<relay::MigrateReport, 3> reports;
     std::vector<std::future<void>> migrators;
+    migrators.reserve(reports.size());
     for (auto& report : reports) {
       migrators.push_back(std::async(std::launch::async, [&] {
         auto session = database.session();
@@ -142,7 +143,7 @@ TEST_CASE("names with upper case, quotes and dots work from end to end") {
     CAPTURE(table);
     OutboxDatabase outbox({.table = {schema, table}, .days_ahead = 1});
     auto& sql = outbox.with_roles().sql();
-    const std::string source = schema + "." + table;
+    const std::string source = std::string(schema).append(".").append(table);
     ask(sql, "INSERT INTO " + outbox.table() +
                  " (topic, msg_key, body, status) VALUES ('t', 'k', '1', 'DEAD'), ('t', 'k', '2', 'HELD')");
     ask(sql,

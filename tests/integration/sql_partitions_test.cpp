@@ -105,6 +105,7 @@ TEST_CASE("two sessions that make partitions at once both succeed") {
   OutboxDatabase outbox({.table = {"public", "outbox_msg"}, .days_ahead = 0});
   std::array<std::string, 2> made;
   std::vector<std::future<void>> makers;
+  makers.reserve(made.size());
   for (auto& answer : made) {
     makers.push_back(std::async(std::launch::async, [&outbox, &answer] {
       auto session = outbox.session();

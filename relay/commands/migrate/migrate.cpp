@@ -77,18 +77,18 @@ Result<bool> apply_next(pg::Session& session, const MigrationScript& script, con
                         MigrateReport& report) {
   bool applied = false;
   const Status done = session.transaction([&](pg::Session& s) -> Status {
-    if (const Status begun = s.exec_script(script.begin()); !begun) return begun;
+    if (Status begun = s.exec_script(script.begin()); !begun) return begun;
     const auto version = version_of(s, script);
     if (!version) return failure(version.error());
     if (*version > 0) {
-      if (const Status fits = check_table(s, options); !fits) return fits;
+      if (Status fits = check_table(s, options); !fits) return fits;
     }
     report.version_after = *version;
     if (report.version_before < 0) report.version_before = *version;
     if (static_cast<std::size_t>(*version) == migrations().size()) return {};
     const Migration& next = migrations()[static_cast<std::size_t>(*version)];
     applied = true;
-    if (const Status stepped = s.exec_script(script.step(next)); !stepped) return stepped;
+    if (Status stepped = s.exec_script(script.step(next)); !stepped) return stepped;
     return s.exec_script(script.record(next));
   });
   if (!done) return failure(done.error());
