@@ -19,7 +19,7 @@ outbox::Consumer* running = nullptr;
 
 constexpr const char* usage =
     "usage: ledger_consumer --postgres URI --kafka HOST:PORT --topic NAME [--topic NAME …] [--name NAME]\n"
-    "                       [--commit-interval-ms N] [--batch-rows N]\n";
+    "                       [--commit-interval-ms N] [--batch-rows N] [--kafka-property NAME=VALUE …]\n";
 
 void apply(outbox::Transaction& tx, const outbox::Message& message) {
   const auto entry = tx.exec(
@@ -59,6 +59,8 @@ outbox::ConsumerOptions parse(int count, char** arguments) {
     if (option == "--commit-interval-ms")
       options.commit_interval = std::chrono::milliseconds(std::stoi(value));
     if (option == "--batch-rows") options.batch_rows_max = std::stoi(value);
+    if (option == "--kafka-property")
+      options.kafka[value.substr(0, value.find('='))] = value.substr(value.find('=') + 1);
   }
   return options;
 }
