@@ -37,7 +37,7 @@ struct SeenRow {
 
 struct ClaimSeen {
   std::vector<SeenRow> rows;   ///< the largest of each shard is enough
-  std::optional<SeenRow> due;  ///< the largest
+  std::optional<SeenRow> due{};  ///< the largest
 };
 
 class ClaimBudget {

@@ -7,9 +7,17 @@
 
 namespace outbox::relay {
 
+namespace {
+
+HoldTarget key_of(const Message& message) {
+  return {HoldScope::key, std::string{message.topic}, std::string{*message.key}};
+}
+
+}  // namespace
+
 std::optional<HoldTarget> Settler::hold_of(const Message& message) const {
   if (bench_.options.on_dead != OnDead::hold_key || !message.key) return std::nullopt;
-  return HoldTarget{HoldScope::key, std::string{message.topic}, std::string{*message.key}};
+  return key_of(message);
 }
 
 void Settler::bury(Row& row, std::string reason) {
@@ -26,6 +34,7 @@ void Settler::bury(Row& row, std::string reason) {
 
 void Settler::set_held(Row& row) {
   row.stage = Stage::leaving;
+  close_gate(row);
   to_hold_.push_back(&row);
   bench_.stir();
 }
@@ -52,6 +61,17 @@ void Settler::dig() {
   });
 }
 
+// While the row is on its way to HELD, claims leave it out. Should its hold be released meanwhile, a later row of its key
+// would be claimed without it and pass: so the key stays closed until claims see the row again, HELD or PENDING.
+void Settler::close_gate(const Row& row) {
+  if (row.message.key) bench_.gate.block(key_of(row.message));
+}
+
+void Settler::held(Row& row) {
+  if (row.message.key) bench_.gate.recorded(key_of(row.message), bench_.plan.newest());
+  bench_.flight.settle(row);
+}
+
 void Settler::hold_all() {
   holding_ = true;
   std::vector<Row*> rows = std::exchange(to_hold_, {});
@@ -63,7 +83,8 @@ void Settler::hold_all() {
     answered(status, "set_held");
     if (status) {
       bench_.counters.held += static_cast<std::int64_t>(rows.size());
-      for (Row* row : rows) bench_.flight.settle(*row);
+      for (Row* row : rows) held(*row);
+      for (const Row* row : to_hold_) close_gate(*row);
     } else {
       to_hold_.insert(to_hold_.begin(), rows.begin(), rows.end());
     }

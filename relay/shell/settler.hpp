@@ -35,6 +35,8 @@ class Settler {
   };
   void dig();
   void hold_all();
+  void close_gate(const Row& row);
+  void held(Row& row);
   void answered(const Status& status, const char* what);
 
   Workbench& bench_;
