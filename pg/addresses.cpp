@@ -49,7 +49,7 @@ std::vector<std::string> names_to_look_up(const Keywords& keywords) {
   return names;
 }
 
-Keywords with_addresses(const Keywords& keywords, const Addresses& found) {
+std::optional<Keywords> with_addresses(const Keywords& keywords, const Addresses& found) {
   const std::vector<std::string> hosts = split(value_of(keywords, "host"));
   const std::vector<std::string> ports = split(value_of(keywords, "port"));
   std::string host_list;
@@ -67,6 +67,7 @@ Keywords with_addresses(const Keywords& keywords, const Addresses& found) {
       first = false;
     }
   }
+  if (first) return std::nullopt;
   Keywords out = keywords;
   std::erase_if(out, [](const auto& k) { return k.first == "host" || k.first == "port"; });
   out.insert(out.end(), {{"host", host_list}, {"hostaddr", address_list}, {"port", port_list}});

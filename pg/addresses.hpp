@@ -4,6 +4,7 @@
 // to pg/.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ using Addresses = std::map<std::string, std::vector<std::string>>;  ///< by host
 [[nodiscard]] std::vector<std::string> names_to_look_up(const Keywords& keywords);
 
 /// The same keywords with `hostaddr`: a host with several addresses is repeated, with its port, for each of
-/// them. A name without an address is left out.
-[[nodiscard]] Keywords with_addresses(const Keywords& keywords, const Addresses& found);
+/// them. A name without an address is left out; nullopt: no host is left.
+[[nodiscard]] std::optional<Keywords> with_addresses(const Keywords& keywords, const Addresses& found);
 
 }  // namespace outbox::pg

@@ -77,12 +77,13 @@ struct Connection::State : std::enable_shared_from_this<State> {
     auto keywords = connection_keywords(options.connect);
     if (!keywords) return down(keywords.error());
     give_up_after(look_up_limit);
-    look_up(names_to_look_up(*keywords), {}, std::move(*keywords));
+    const auto names = names_to_look_up(*keywords);
+    if (names.empty()) return begin(*keywords);
+    look_up(names, {}, *keywords);
   }
 
   // One name after the other; Asio has a thread for the look-up, which blocks.
-  void look_up(std::vector<std::string> names, Addresses found, Keywords keywords) {
-    if (names.empty()) return begin(found.empty() ? keywords : with_addresses(keywords, found));
+  void look_up(std::vector<std::string> names, const Addresses& found, const Keywords& keywords) {
     const std::string name = names.back();
     names.pop_back();
     resolver.async_resolve(
@@ -92,11 +93,9 @@ struct Connection::State : std::enable_shared_from_this<State> {
           if (attempt != number) return;
           Addresses more = found;
           for (const auto& entry : results) more[name].push_back(entry.endpoint().address().to_string());
-          if (names.empty() && more.empty()) {
-            return down(
-                {Disposition::retry, {}, "host '" + name + "' was not found: " + error.message(), {}});
-          }
-          look_up(names, std::move(more), keywords);
+          if (!names.empty()) return look_up(names, more, keywords);
+          if (const auto with = with_addresses(keywords, more)) return begin(*with);
+          down({Disposition::retry, {}, "host '" + name + "' was not found: " + error.message(), {}});
         });
   }
 

@@ -42,7 +42,7 @@ void initdb(const TemporaryDirectory& scratch) {
 fs::path template_folder() {
   const fs::path program = postgres_program("postgres");
   const fs::path version = program.parent_path().parent_path().filename();
-  const fs::path folder = fs::path(OUTBOX_TEST_CACHE) / ("postgres-" + version.string());
+  fs::path folder = fs::path(OUTBOX_TEST_CACHE) / ("postgres-" + version.string());
   if (fs::exists(folder / "PG_VERSION")) return folder;
   const TemporaryDirectory scratch{"outbox-initdb"};
   initdb(scratch);

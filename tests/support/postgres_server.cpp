@@ -76,7 +76,10 @@ struct PostgresServer::State {
                                                 {"log_min_error_statement", "panic"}};
     for (const auto& [name, value] : options.settings) settings[name] = value;
     std::vector<std::string> args{"-D", folder / "data"};
-    for (const auto& [name, value] : settings) args.insert(args.end(), {"-c", name + "=" + value});
+    for (const auto& [name, value] : settings) {
+      args.emplace_back("-c");
+      args.emplace_back(name).append("=").append(value);
+    }
     return {.args = std::move(args),
             .folder = folder.path(),
             .output = folder / "server.log",

@@ -31,7 +31,7 @@ struct Image {
       if (!options.env.contains(std::string(setting.substr(0, setting.find('=')))))
         settings.emplace_back(setting);
     }
-    for (const auto& [name, value] : options.env) settings.push_back(name + "=" + value);
+    for (const auto& [name, value] : options.env) settings.emplace_back(name).append("=").append(value);
     for (std::string& word : words) argv.push_back(word.data());
     for (std::string& setting : settings) envp.push_back(setting.data());
     argv.push_back(nullptr);
