@@ -1,0 +1,38 @@
+#pragma once
+// The real `outboxd run` on one database, and what the kernel counts of it. Gone with this object.
+
+#include <memory>
+#include <string>
+
+#include "bench/stage.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace bench {
+
+struct RelayOptions {
+  std::string after_sent = "mark";
+  std::string kafka_properties{};  ///< further lines under `kafka:`, in the flow form ", name: value"
+};
+
+class Relay {
+ public:
+  /// Returns when the lanes are taken: its first claim follows. Mode notify, every other option at its
+  /// default.
+  Relay(Stage& stage, const std::string& database, const RelayOptions& options = {});
+
+  [[nodiscard]] double cpu_seconds() const;   ///< user and system, since it started
+  [[nodiscard]] double rss_peak_mib() const;  ///< VmHWM
+  /// Throws, with what it wrote last, where it has ended.
+  void check();
+  void stop();  ///< SIGTERM; it must exit with 0
+
+ private:
+  outbox::test::TemporaryDirectory folder_{"outbox-bench"};
+  std::unique_ptr<outbox::test::Process> process_;
+};
+
+/// The outboxd beside this program.
+[[nodiscard]] std::string outboxd_program();
+
+}  // namespace bench
