@@ -61,7 +61,7 @@ TEST_CASE("a header that forges the relay's is refused at its row") {
   CHECK(rig.count("SENT") == "1");
 }
 
-TEST_CASE("a missing topic holds its rows and no others; when it is there they go out in order") {
+TEST_CASE("a missing topic holds its rows and no others, and when it is there they go out in order") {
   RelayRig rig;
   const std::string missing = KafkaCluster::unique_topic("missing");
   const std::string present = KafkaCluster::shared().new_topic("present");
