@@ -23,6 +23,11 @@ void Figures::fail(const std::string& what, const std::string& why) {
   say(what + " was not measured: " + why);
 }
 
+void Figures::warn(const std::string& warning) {
+  warnings_.push_back(warning);
+  say(warning);
+}
+
 void Figures::say(const std::string& line) {
   std::cerr << "== " << line << '\n';
 }

@@ -18,11 +18,16 @@ class Figures {
   void fail(const std::string& what, const std::string& why);
   [[nodiscard]] const std::map<std::string, std::string>& failures() const { return failures_; }
 
+  /// What makes figures doubtful: said at once, and again at the end.
+  void warn(const std::string& warning);
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
   static void say(const std::string& line);  ///< progress, on standard error
 
  private:
   std::map<std::string, std::vector<double>> rounds_;
   std::map<std::string, std::string> failures_;
+  std::vector<std::string> warnings_;
 };
 
 /// The value below which `part` (0..1) of `values` lie; of none: 0.

@@ -28,7 +28,7 @@ void load(outbox::pg::Session& session, const std::string& topic, int rows) {
 }  // namespace
 
 void measure_large_rows(Stage& stage, const Options& options, Figures& figures) {
-  const std::string topic = "large";
+  const std::string topic = outbox::test::KafkaCluster::unique_topic("large");
   Figures::say(std::to_string(options.large_rows) + " rows of 1 MB");
   stage.make_database("large");
   {

@@ -13,6 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double rate_kept_least = 0.95;
+
 /// The share of one core that a relay used between begin() and end().
 class CpuWatch {
  public:
@@ -31,12 +33,14 @@ class CpuWatch {
   double percent_ = 0;
 };
 
-void add_latency(Figures& figures, const std::string& prefix, const TrafficSeen& seen) {
+void add_latency(Figures& figures, const std::string& prefix, const TrafficSeen& seen, int rate) {
   if (seen.missing > 0) throw std::runtime_error(std::to_string(seen.missing) + " rows did not arrive");
   figures.add(prefix + "_p50_ms", quantile(seen.latency_ms, 0.5));
   figures.add(prefix + "_p99_ms", quantile(seen.latency_ms, 0.99));
   figures.add(prefix + "_max_ms", quantile(seen.latency_ms, 1));
   figures.add(prefix + "_rows_per_s", seen.rows_per_s);
+  if (seen.rows_per_s < rate_kept_least * rate)
+    figures.warn(prefix + ": the writers could not keep the rate; the machine is too busy for latency");
 }
 
 void measure_floor(Stage& stage, const Options& options, Figures& figures) {
@@ -52,7 +56,8 @@ void measure_floor(Stage& stage, const Options& options, Figures& figures) {
         run_traffic(
             stage,
             {.database = "floor", .topic = topic, .rate = options.rate, .counted_s = options.latency_s},
-            hooks));
+            hooks),
+        options.rate);
     producer.flush();
   }
   stage.drop_database("floor");
@@ -70,7 +75,8 @@ void measure_relay(Stage& stage, const Options& options, Figures& figures, bool 
       run_traffic(
           stage,
           {.database = "latency", .topic = topic, .rate = options.rate, .counted_s = options.latency_s},
-          hooks));
+          hooks),
+      options.rate);
   figures.add("steady_cpu_percent", cpu.percent());
   if (idle_too) {
     std::this_thread::sleep_for(std::chrono::seconds{2});  // what the traffic left behind is done

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <thread>
 
 #include "bench/drain.hpp"
 #include "bench/large_rows.hpp"
@@ -17,6 +18,8 @@ namespace {
 using bench::Figures;
 using bench::Options;
 using bench::Stage;
+
+constexpr double busy_load = 0.5;  // a core
 
 void add_options(CLI::App& app, Options& o, std::vector<std::string>& only) {
   app.add_option("--postgres", o.postgres,
@@ -57,6 +60,8 @@ int run(int argc, char** argv) {
   Figures::say("starting PostgreSQL and Kafka");
   Stage stage(options);
   Figures figures;
+  if (std::stod(load_before) > busy_load * std::thread::hardware_concurrency())
+    figures.warn("the machine was busy before the run began (load average " + load_before + ")");
   measure("drain", only, figures, [&] { bench::measure_drain(stage, options, figures); });
   measure("latency", only, figures, [&] { bench::measure_latency(stage, options, figures); });
   measure("poll", only, figures, [&] { bench::measure_poll_cost(stage, options, figures); });

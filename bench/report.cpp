@@ -142,6 +142,7 @@ int report(const Stage& stage, const Options& options, const Figures& figures,
   json["bars"] = bars;
   json["bars_missed"] = missed;
   json["rounds"] = figures.rounds();
+  json["warnings"] = figures.warnings();
   json["not_measured"] = figures.failures();
   json["sizes"] = sizes(options);
   json["method"] = method();
@@ -152,6 +153,9 @@ int report(const Stage& stage, const Options& options, const Figures& figures,
   const std::filesystem::path file(options.results);
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
   outbox::test::write_file(file, json.dump(2) + "\n");
+  for (const auto& [part, why] : figures.failures())
+    std::printf("\nnot measured: %s: %s", part.c_str(), why.c_str());
+  for (const std::string& warning : figures.warnings()) std::printf("\nwarning: %s", warning.c_str());
   std::printf("\n%d bars missed; load average %s before, %s after; %s\n", missed, load_before.c_str(),
               load_average().c_str(), options.results.c_str());
   return missed;

@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::size_t body_bytes = 300;
 
+std::string full_name(const std::string& database) {
+  return "outbox_bench_" + database;
+}
+
 std::unique_ptr<PostgresServer> start_postgres() {
   return std::make_unique<PostgresServer>(
       outbox::test::PostgresOptions{.settings = {{"fsync", "on"},
@@ -50,30 +54,37 @@ Stage::Stage(const Options& options) : postgres_uri_(options.postgres) {
 }
 
 void Stage::make_database(const std::string& name) {
-  must(session("postgres").exec("CREATE DATABASE " + name));
+  drop_database(name);
+  must(server().exec("CREATE DATABASE " + full_name(name)));
   Session owner = session(name);
   must(outbox::relay::migrate(owner, {}));
   must(outbox::relay::apply_grants(owner, {"public", "outbox_msg"}));
 }
 
 void Stage::copy_database(const std::string& from, const std::string& name) {
-  must(session("postgres").exec("CREATE DATABASE " + name + " TEMPLATE " + from + " STRATEGY FILE_COPY"));
+  drop_database(name);
+  must(server().exec("CREATE DATABASE " + full_name(name) + " TEMPLATE " + full_name(from) +
+                     " STRATEGY FILE_COPY"));
 }
 
 void Stage::drop_database(const std::string& name) {
-  must(session("postgres").exec("DROP DATABASE " + name + " WITH (FORCE)"));
+  must(server().exec("DROP DATABASE IF EXISTS " + full_name(name) + " WITH (FORCE)"));
 }
 
 std::string Stage::uri(const std::string& database, const std::string& user) const {
-  return outbox::test::with_database(postgres_uri_, database, user);
+  return outbox::test::with_database(postgres_uri_, full_name(database), user);
 }
 
 Session Stage::session(const std::string& database) const {
   return must(Session::connect({.uri = uri(database)}));
 }
 
+Session Stage::server() const {
+  return must(Session::connect({.uri = postgres_uri_}));
+}
+
 std::string Stage::postgres_version() const {
-  return std::string(must(session("postgres").exec("SHOW server_version")).text(0, 0));
+  return std::string(must(server().exec("SHOW server_version")).text(0, 0));
 }
 
 void load_backlog(Session& session, const std::string& topic, int rows) {

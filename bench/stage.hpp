@@ -19,6 +19,8 @@ class Stage {
  public:
   explicit Stage(const Options& options);
 
+  // Databases are named outbox_bench_NAME on the server; one that an earlier run left behind is replaced.
+
   /// A fresh database with the outbox in it, as `outboxd migrate` and the grants make it.
   void make_database(const std::string& name);
   /// A copy of it, file by file: each measurement starts from the same pages. Nobody may be connected to
@@ -32,6 +34,8 @@ class Stage {
   [[nodiscard]] std::string postgres_version() const;
 
  private:
+  [[nodiscard]] outbox::pg::Session server() const;
+
   std::unique_ptr<outbox::test::PostgresServer> postgres_;
   std::string postgres_uri_;
   std::unique_ptr<outbox::test::KafkaCluster> kafka_;
