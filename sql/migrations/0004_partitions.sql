@@ -91,7 +91,8 @@ END
 $outbox$;
 
 -- Partitions of both tables from yesterday to days_ahead days from now. Returns how many it made; safe to repeat, and
--- safe to call from two sessions. 55P03: somebody held a lock for two seconds; call again later.
+-- safe to call from two sessions, of which the second waits. 55P03: somebody held a table's lock for two seconds; call
+-- again later.
 CREATE FUNCTION {{schema}}.outbox_ensure_partitions(days_ahead int DEFAULT 7) RETURNS int
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $outbox$
@@ -104,6 +105,8 @@ BEGIN
     RAISE EXCEPTION 'outbox_ensure_partitions: days_ahead is %, must be 0 to 366', days_ahead
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  -- Callers wait for one another here, as long as they like: lock_timeout is for locks that hold up the traffic.
+  PERFORM pg_advisory_xact_lock(hashtextextended('outbox_ensure_partitions', hashtext({{schema_literal}})));
   FOR wanted IN
     SELECT t.parent, p.partdefid::regclass AS fallback, today + n AS day, {{schema}}.outbox_partition_settings(t.kind) AS storage
     FROM (VALUES ({{table_literal}}::regclass, 'outbox'),
