@@ -62,10 +62,10 @@ bool is_binary(const PGresult* result, int column) {
 
 }  // namespace
 
-Rows::Rows(pg_result* owned) : result_(owned, PQclear), size_(PQntuples(owned)) {}
+Rows::Rows(pg_result* owned) : result_(owned, PQclear), size_(PQntuples(owned)), columns_(PQnfields(owned)) {}
 
 int Rows::columns() const {
-  return result_ ? PQnfields(result_.get()) : 0;
+  return columns_;
 }
 
 std::int64_t Rows::affected() const {
@@ -73,7 +73,7 @@ std::int64_t Rows::affected() const {
 }
 
 bool Rows::is_null(int row, int column) const {
-  OUTBOX_CHECK(row >= 0 && row < size_ && column >= 0 && column < PQnfields(result_.get()),
+  OUTBOX_CHECK(row >= 0 && row < size_ && column >= 0 && column < columns_,
                "a value is read inside its result");
   return PQgetisnull(result_.get(), row, column) != 0;
 }

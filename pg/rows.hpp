@@ -44,6 +44,7 @@ class Rows {
  private:
   std::shared_ptr<pg_result> result_;
   int size_ = 0;
+  int columns_ = 0;
 };
 
 }  // namespace outbox::pg

@@ -7,6 +7,14 @@
 
 #include "relay/commands/command_line.hpp"
 
+#ifdef OUTBOX_JEMALLOC
+// Read by jemalloc before main(): few arenas, since memory is a bar of ours.
+extern "C" {
+extern const char* malloc_conf;
+const char* malloc_conf = "narenas:2";
+}
+#endif
+
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that goes away is an error to read, not an end
   const auto action = outbox::commands::read_command_line(argc, argv);
