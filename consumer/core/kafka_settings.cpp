@@ -17,6 +17,8 @@ constexpr Fixed fixed[] = {
      "an offset that Kafka no longer has must be seen by a person; see start_at"},
     {"isolation.level", "read_committed", "messages of an aborted Kafka transaction were never sent"},
     {"enable.partition.eof", "false", "the loop does not need it"},
+    {"auto.commit.enable", "", "an offset may move only after the database's commit"},
+    {"group.protocol", "", "the library's hand-over of partitions is that of the classic protocol"},
     {"plugin.library.paths", "", "it loads code"},
 };
 
@@ -26,11 +28,11 @@ struct Default {
 };
 constexpr Default defaults[] = {
     {"partition.assignment.strategy", "cooperative-sticky"},
-    {"session.timeout.ms", "6000"},                   // a killed member is missed for this long
-    {"heartbeat.interval.ms", "2000"},                //
-    {"queued.max.messages.kbytes", "16384"},          // memory, with buffer_bytes_max
-    {"queued.min.messages", "10000"},                 //
-    {"fetch.wait.max.ms", "100"},                     //
+    {"session.timeout.ms", "6000"},  // a killed member is missed for this long
+    {"heartbeat.interval.ms", "2000"},
+    {"queued.max.messages.kbytes", "16384"},  // memory: this much in librdkafka, buffer_bytes_max with us
+    {"queued.min.messages", "10000"},
+    {"fetch.wait.max.ms", "100"},
     {"allow.auto.create.topics", "false"},            // a mistyped topic is an error
     {"topic.metadata.refresh.interval.ms", "60000"},  // added partitions are seen within it
 };

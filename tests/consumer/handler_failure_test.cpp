@@ -195,3 +195,29 @@ TEST_CASE(
   CHECK(inbox.process(letters[0].record(), record_effect).fate == Fate::applied);
   CHECK(db.effects() == 1);
 }
+
+TEST_CASE(
+    "a message whose row is locked by another waits with its partition only, and no attempt is counted") {
+  ServiceDatabase db;
+  must(db.session.exec("CREATE TABLE account (id int)"));
+  must(db.session.exec("INSERT INTO account VALUES (1)"));
+  auto other = db.database.session();
+  must(other.exec("BEGIN"));
+  must(other.exec("SELECT FROM account FOR UPDATE"));
+  Inbox inbox(db.inbox());
+  auto letters = ten_letters();
+  for (std::size_t i = 0; i < letters.size(); ++i) letters[i].partition = static_cast<std::int32_t>(i % 2);
+  const auto locked = failing({2}, [](Transaction& tx) {
+    run(tx, "SET LOCAL lock_timeout = '10ms'");
+    run(tx, "UPDATE account SET id = 1");
+  });
+  using enum Fate;
+  CHECK(fates(inbox.process(records(letters), locked)) == std::vector{applied, applied, waiting, applied,
+                                                                      waiting, applied, waiting, applied,
+                                                                      waiting, applied});
+  must(other.exec("ROLLBACK"));
+  CHECK(fates(inbox.process(records(letters), locked)) == std::vector{skipped, skipped, applied, skipped,
+                                                                      applied, skipped, applied, skipped,
+                                                                      applied, skipped});
+  CHECK(db.effects() == 10);
+}
