@@ -123,7 +123,8 @@ void ClaimPlan::flat_claimed(const ClaimYield& yield, MonoTime now) {
 void ClaimPlan::lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now) {
   LanePace& pace = lanes_[static_cast<std::size_t>(lane.value)];
   pace.dry = !yield.more;
-  if (pace.dry || yield.rows == 0) pace.not_before = now + (yield.dropped > 0 ? dropped_pause : dry_lane_pause);
+  if (pace.dry || yield.rows == 0)
+    pace.not_before = now + (yield.dropped > 0 ? dropped_pause : dry_lane_pause);
   const auto end = lanes_.begin() + limits_.lanes;
   if (gait_ != Gait::backlog || !std::all_of(lanes_.begin(), end, [](const LanePace& l) { return l.dry; }))
     return;

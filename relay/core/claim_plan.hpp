@@ -22,9 +22,9 @@ namespace outbox::relay {
 
 struct ClaimLimits {
   std::int16_t lanes = 8;
-  std::int32_t batch_rows = 5000;      ///< of a lane's claim
-  std::int64_t batch_bytes = 8 << 20;  ///< of bodies in one claim
-  std::int32_t flat_rows = 500;        ///< of a flat look; more than that is backlog
+  std::int32_t batch_rows = 5000;        ///< of a lane's claim
+  std::int64_t batch_bytes = 8 << 20;    ///< of bodies in one claim
+  std::int32_t flat_rows = 500;          ///< of a flat look; more than that is backlog
   std::int64_t in_flight_rows = 20'000;  ///< at least batch_rows
   std::int64_t in_flight_bytes = 64 << 20;
   Millis poll_interval{250};    ///< between looks while asleep

@@ -63,10 +63,10 @@ struct Message {
 struct Batch {
   std::vector<Message> rows;
   std::vector<Message> due{};
-  bool more = false;                   ///< a limit cut it short: there is backlog
-  std::vector<Shard> cut{};              ///< where: shards that may hold more rows; empty though `more`: any of them;
-                                       ///< no_shard alone: only due rows were cut short
-  std::optional<WallTime> next_due{};   ///< the earliest available_at still ahead, where the claim looked
+  bool more = false;         ///< a limit cut it short: there is backlog
+  std::vector<Shard> cut{};  ///< where: shards that may hold more rows; empty though `more`: any of them;
+                             ///< no_shard alone: only due rows were cut short
+  std::optional<WallTime> next_due{};  ///< the earliest available_at still ahead, where the claim looked
   std::vector<std::shared_ptr<const void>> memory{};
 };
 
@@ -77,10 +77,10 @@ struct Lease {
 
 /// What a failed delivery means; the table is relay/core/kafka_errors.hpp.
 enum class Refusal {
-  unsent,       ///< purged or the producer ended: it may or may not be in Kafka; send it again
-  message,      ///< this message, or one of its batch, will never be taken (too large, invalid)
-  topic,        ///< the topic is missing, forbidden or misconfigured: others can go on
-  producer,     ///< the producer is finished: restart() it
+  unsent,    ///< purged or the producer ended: it may or may not be in Kafka; send it again
+  message,   ///< this message, or one of its batch, will never be taken (too large, invalid)
+  topic,     ///< the topic is missing, forbidden or misconfigured: others can go on
+  producer,  ///< the producer is finished: restart() it
 };
 
 enum class TopicState { present, missing, forbidden };

@@ -36,7 +36,7 @@ struct SeenRow {
 };
 
 struct ClaimSeen {
-  std::vector<SeenRow> rows;   ///< the largest of each shard is enough
+  std::vector<SeenRow> rows;     ///< the largest of each shard is enough
   std::optional<SeenRow> due{};  ///< the largest
 };
 

@@ -61,8 +61,9 @@ void Settler::dig() {
   });
 }
 
-// While the row is on its way to HELD, claims leave it out. Should its hold be released meanwhile, a later row of its key
-// would be claimed without it and pass: so the key stays closed until claims see the row again, HELD or PENDING.
+// While the row is on its way to HELD, claims leave it out. Should its hold be released meanwhile, a later
+// row of its key would be claimed without it and pass: so the key stays closed until claims see the row
+// again, HELD or PENDING.
 void Settler::close_gate(const Row& row) {
   if (row.message.key) bench_.gate.block(key_of(row.message));
 }

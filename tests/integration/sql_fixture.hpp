@@ -15,7 +15,9 @@ class OutboxDatabase {
  public:
   /// On the shared server, or on the one whose superuser's uri is given.
   explicit OutboxDatabase(relay::MigrateOptions options = {}, const std::string& server = "")
-      : database_(server.empty() ? shared_postgres() : server), options_(std::move(options)), sql_(database_.session()) {
+      : database_(server.empty() ? shared_postgres() : server),
+        options_(std::move(options)),
+        sql_(database_.session()) {
     must(relay::migrate(sql_, options_));
   }
   /// A new session in place of a broken one.

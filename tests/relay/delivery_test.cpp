@@ -205,3 +205,13 @@ TEST_CASE("while asleep a hint wakes the relay long before its next poll") {
   rig.await(
       "the row is sent", [&] { return rig.count("SENT") == "1"; }, Millis{15'000});
 }
+
+TEST_CASE("the relay makes the partitions of the days to come") {
+  RelayRig rig{{.migrate = {.days_ahead = 0}}};
+  const auto partitions = [&] {
+    return std::stoi(rig.ask("SELECT count(*) FROM pg_inherits WHERE inhparent = 'outbox_msg'::regclass"));
+  };
+  const int before = partitions();
+  rig.start();
+  rig.await("seven more days are there", [&] { return partitions() >= before + 7; });
+}

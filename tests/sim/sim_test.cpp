@@ -61,7 +61,8 @@ TEST_CASE("polling only, deleting what was sent: nothing lost, keys in order") {
              .after_sent = relay::AfterSent::erase});
 }
 
-// Found by seed 81: row 94 was on its way to HELD when its topic's hold was released, and row 147 of its key passed it.
+// Found by seed 81: row 94 was on its way to HELD when its topic's hold was released, and row 147 of its key
+// passed it.
 TEST_CASE("a row on its way to HELD is not passed when its hold is released meanwhile") {
   World world{{.seed = 81, .faults = Faults::on, .relays = 2}};
   const auto findings = world.run();

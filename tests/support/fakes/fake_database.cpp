@@ -34,7 +34,9 @@ Message message_of(const StoredRow& row, Held held, BatchMemory& memory) {
   return m;
 }
 
-std::int64_t body_bytes(const StoredRow& row) { return row.body ? static_cast<std::int64_t>(row.body->size()) : 0; }
+std::int64_t body_bytes(const StoredRow& row) {
+  return row.body ? static_cast<std::int64_t>(row.body->size()) : 0;
+}
 
 }  // namespace
 
@@ -62,15 +64,20 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   std::vector<const StoredRow*> due;
   for (const auto& [id, row] : rows_) {
     if (!shard_wanted(request, row)) continue;
-    if (!row.available_at) by_shard[row.shard].push_back(&row);
-    else if (*row.available_at <= now) due.push_back(&row);
-    else batch.next_due = std::min(batch.next_due.value_or(*row.available_at), *row.available_at);
+    if (!row.available_at)
+      by_shard[row.shard].push_back(&row);
+    else if (*row.available_at <= now)
+      due.push_back(&row);
+    else
+      batch.next_due = std::min(batch.next_due.value_or(*row.available_at), *row.available_at);
   }
-  const std::int64_t per_shard = request.look == Look::flat ? request.rows_max
-                                                            : std::max<std::int64_t>(1, request.rows_max / std::ssize(request.shards));
+  const std::int64_t per_shard =
+      request.look == Look::flat ? request.rows_max
+                                 : std::max<std::int64_t>(1, request.rows_max / std::ssize(request.shards));
   std::int64_t bytes = 0;
   bool due_cut = false;
-  std::stable_sort(due.begin(), due.end(), [](const auto* a, const auto* b) { return *a->available_at < *b->available_at; });
+  std::stable_sort(due.begin(), due.end(),
+                   [](const auto* a, const auto* b) { return *a->available_at < *b->available_at; });
   for (const StoredRow* row : due) {  // half of the budget at most, or one row
     const bool fits = batch.due.empty() || bytes + body_bytes(*row) <= request.bytes_max / 2;
     due_cut = std::ssize(batch.due) == request.rows_max || !fits;
@@ -81,7 +88,8 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   for (const auto& [shard, rows] : by_shard) {
     std::int64_t taken = 0;
     for (const StoredRow* row : rows) {
-      const bool fits = (batch.rows.empty() && batch.due.empty()) || bytes + body_bytes(*row) <= request.bytes_max;
+      const bool fits =
+          (batch.rows.empty() && batch.due.empty()) || bytes + body_bytes(*row) <= request.bytes_max;
       if (taken == per_shard || std::ssize(batch.rows) == request.rows_max || !fits) {
         batch.more = true;
         batch.cut.push_back(shard);
@@ -108,7 +116,8 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
   for (const SentRow& s : sent) {
     const auto at = rows_.find(s.id.value);
     const bool there = at != rows_.end() && at->second.generation == s.generation;
-    const bool ours_already = there && at->second.status == RowStatus::sent && at->second.partition == s.partition && at->second.offset == s.offset;
+    const bool ours_already = there && at->second.status == RowStatus::sent &&
+                              at->second.partition == s.partition && at->second.offset == s.offset;
     if (ours_already) continue;
     if (!still_leased(s.lease)) {
       reply.exceptions.push_back({s.id, MarkOutcome::lane_lost});
@@ -119,7 +128,8 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
       continue;
     }
     StoredRow& row = at->second;
-    if (row.status == RowStatus::cancelled) reply.exceptions.push_back({s.id, MarkOutcome::cancelled});
+    if (row.status == RowStatus::cancelled)
+      reply.exceptions.push_back({s.id, MarkOutcome::cancelled});
     else if (row.status != RowStatus::pending && row.status != RowStatus::held) {
       reply.exceptions.push_back({s.id, MarkOutcome::gone});
       continue;
@@ -144,14 +154,16 @@ void FakeDatabase::bury(const DeadRow& dead) {
 void FakeDatabase::set_held(const std::vector<RowId>& ids) {
   for (const RowId id : ids) {
     const auto at = rows_.find(id.value);
-    if (at != rows_.end() && at->second.status == RowStatus::pending && is_held(at->second)) at->second.status = RowStatus::held;
+    if (at != rows_.end() && at->second.status == RowStatus::pending && is_held(at->second))
+      at->second.status = RowStatus::held;
   }
 }
 
 void FakeDatabase::release(const HoldTarget& target) {
   holds_.erase(target);
   for (auto& [id, row] : rows_)
-    if (row.status == RowStatus::held && row.topic == target.topic && (target.scope == HoldScope::topic || row.key == target.key))
+    if (row.status == RowStatus::held && row.topic == target.topic &&
+        (target.scope == HoldScope::topic || row.key == target.key))
       row.status = RowStatus::pending;
 }
 
