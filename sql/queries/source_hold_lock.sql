@@ -2,8 +2,13 @@
 -- comes wholly before or wholly after, so no row becomes HELD behind a hold that is gone.
 -- Parameters: $1 bigint[] ids · $2 text source. Locks: the holds, shared. Index: the primary key of each partition;
 --   outbox_hold's key.
-SELECT FROM {{schema}}.outbox_hold h
- WHERE h.source = $2 AND h.scope IN ('key', 'topic')
-   AND EXISTS (SELECT FROM {{table}} AS m
-                WHERE m.id = ANY ($1::bigint[]) AND m.topic = h.topic AND (h.scope = 'topic' OR m.msg_key = h.msg_key))
+WITH covered AS (
+  SELECT DISTINCT m.topic, m.msg_key FROM {{table}} AS m WHERE m.id = ANY ($1::bigint[])),
+wanted (scope, topic, msg_key) AS (
+  SELECT 'topic', c.topic, '' FROM covered c
+  UNION
+  SELECT 'key', c.topic, c.msg_key FROM covered c WHERE c.msg_key IS NOT NULL)
+SELECT FROM wanted w
+  JOIN {{schema}}.outbox_hold h
+    ON h.source = $2 AND h.scope = w.scope AND h.topic = w.topic AND h.msg_key = w.msg_key AND h.partition = -1
    FOR SHARE OF h

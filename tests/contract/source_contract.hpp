@@ -176,38 +176,39 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
 #include "tests/contract/source_mark_laws.hpp"
 
 /// Runs every law of the port on `World`. Stands outside any namespace, after `using namespace outbox::test`.
-#define OUTBOX_SOURCE_CONTRACT(World)                   \
-  TEST_CASE_TEMPLATE_INVOKE(source_unsent, World);      \
-  TEST_CASE_TEMPLATE_INVOKE(source_except, World);      \
-  TEST_CASE_TEMPLATE_INVOKE(source_order, World);       \
-  TEST_CASE_TEMPLATE_INVOKE(source_shards, World);      \
-  TEST_CASE_TEMPLATE_INVOKE(source_rows_max, World);    \
-  TEST_CASE_TEMPLATE_INVOKE(source_bytes_max, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_one_row, World);     \
-  TEST_CASE_TEMPLATE_INVOKE(source_fair, World);        \
-  TEST_CASE_TEMPLATE_INVOKE(source_due, World);         \
-  TEST_CASE_TEMPLATE_INVOKE(source_not_yet_due, World); \
-  TEST_CASE_TEMPLATE_INVOKE(source_large_due, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_content, World);     \
-  TEST_CASE_TEMPLATE_INVOKE(source_held_flag, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_held_rows, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_set_held, World);    \
-  TEST_CASE_TEMPLATE_INVOKE(source_release, World);     \
-  TEST_CASE_TEMPLATE_INVOKE(source_held_topics, World); \
-  TEST_CASE_TEMPLATE_INVOKE(source_bury, World);        \
-  TEST_CASE_TEMPLATE_INVOKE(source_bury_lost, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_mark, World);        \
-  TEST_CASE_TEMPLATE_INVOKE(source_mark_again, World);  \
-  TEST_CASE_TEMPLATE_INVOKE(source_mark_moved, World);  \
-  TEST_CASE_TEMPLATE_INVOKE(source_mark_held, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_cancelled, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_lane_lost, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_gone, World);        \
-  TEST_CASE_TEMPLATE_INVOKE(source_mixed, World);       \
-  TEST_CASE_TEMPLATE_INVOKE(source_erase, World);       \
-  TEST_CASE_TEMPLATE_INVOKE(source_lease, World);       \
-  TEST_CASE_TEMPLATE_INVOKE(source_lease_waits, World); \
-  TEST_CASE_TEMPLATE_INVOKE(source_give_back, World);   \
-  TEST_CASE_TEMPLATE_INVOKE(source_pin, World);         \
-  TEST_CASE_TEMPLATE_INVOKE(source_asleep, World);      \
+#define OUTBOX_SOURCE_CONTRACT(World)                    \
+  TEST_CASE_TEMPLATE_INVOKE(source_unsent, World);       \
+  TEST_CASE_TEMPLATE_INVOKE(source_except, World);       \
+  TEST_CASE_TEMPLATE_INVOKE(source_order, World);        \
+  TEST_CASE_TEMPLATE_INVOKE(source_shards, World);       \
+  TEST_CASE_TEMPLATE_INVOKE(source_rows_max, World);     \
+  TEST_CASE_TEMPLATE_INVOKE(source_bytes_max, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_one_row, World);      \
+  TEST_CASE_TEMPLATE_INVOKE(source_fair, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_due, World);          \
+  TEST_CASE_TEMPLATE_INVOKE(source_not_yet_due, World);  \
+  TEST_CASE_TEMPLATE_INVOKE(source_large_due, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_content, World);      \
+  TEST_CASE_TEMPLATE_INVOKE(source_held_flag, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_held_rows, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_set_held, World);     \
+  TEST_CASE_TEMPLATE_INVOKE(source_release, World);      \
+  TEST_CASE_TEMPLATE_INVOKE(source_held_topics, World);  \
+  TEST_CASE_TEMPLATE_INVOKE(source_bury, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_bury_lost, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_again, World);   \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_moved, World);   \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_address, World); \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_held, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_cancelled, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_lane_lost, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_gone, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_mixed, World);        \
+  TEST_CASE_TEMPLATE_INVOKE(source_erase, World);        \
+  TEST_CASE_TEMPLATE_INVOKE(source_lease, World);        \
+  TEST_CASE_TEMPLATE_INVOKE(source_lease_waits, World);  \
+  TEST_CASE_TEMPLATE_INVOKE(source_give_back, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_pin, World);          \
+  TEST_CASE_TEMPLATE_INVOKE(source_asleep, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_stop, World)

@@ -62,6 +62,8 @@ TEST_CASE_TEMPLATE_DEFINE("only waiting rows whose hold exists become HELD", Wor
   set_held(world, {of_key});
   CHECK(status(world, of_key) == "PENDING");
   hold(world, key_hold);
+  hold(world, {relay::HoldScope::topic, "other", ""});
+  hold(world, {relay::HoldScope::key, "payment.created", "account-3"});
   set_held(world, {sent_before, of_key, other_key, no_key});
   CHECK(status(world, sent_before) == "SENT");
   CHECK(status(world, of_key) == "HELD");

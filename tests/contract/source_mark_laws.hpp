@@ -66,6 +66,20 @@ TEST_CASE_TEMPLATE_DEFINE("a row that moved since the claim is marked where it l
   CHECK(status(world, id) == "SENT");
 }
 
+TEST_CASE_TEMPLATE_DEFINE("an address is a hint: another row that lies there is not marked for it", World,
+                          source_mark_address) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t first = world.insert({});
+  const std::int64_t second = world.insert({});
+  auto rows = sent(claim(world).rows, leases);
+  rows[0].address = rows[1].address;
+  rows.pop_back();
+  CHECK(mark(world, rows).exceptions.empty());
+  CHECK(status(world, first) == "SENT");
+  CHECK(status(world, second) == "PENDING");
+}
+
 TEST_CASE_TEMPLATE_DEFINE("a row that was set HELD while it was on its way is marked", World,
                           source_mark_held) {
   World world;
@@ -123,6 +137,11 @@ TEST_CASE_TEMPLATE_DEFINE("a row that was deleted or replayed meanwhile is told 
   CHECK(outcome_of(reply, replayed) == relay::MarkOutcome::gone);
   CHECK(status(world, replayed) == "PENDING");
   CHECK(claim(world).rows.front().generation == 1);
+  auto later = sent(claim(world).rows, leases);  // at the right address, and yet of another sending
+  later.front().generation = 0;
+  CHECK(outcome_of(mark(world, later), replayed) == relay::MarkOutcome::gone);
+  CHECK(outcome_of(mark(world, later, relay::AfterSent::erase), replayed) != relay::MarkOutcome::lane_lost);
+  CHECK(status(world, replayed) == "PENDING");
 }
 
 TEST_CASE_TEMPLATE_DEFINE("each row of a mark is explained for itself, and the others are marked", World,

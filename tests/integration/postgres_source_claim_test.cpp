@@ -120,6 +120,28 @@ TEST_CASE("a scheduled row that an open transaction has cancelled is left alone,
   CHECK(ids_of(claim(world).due) == std::vector{id});
 }
 
+TEST_CASE("a release that commits while rows are being set HELD leaves none of them HELD") {
+  PostgresWorld world;
+  const auto id = world.insert({});
+  hold(world, key_hold);
+  auto other = world.database().session();
+  must(other.exec("BEGIN"));
+  must(other.exec("SELECT outbox_release('public.outbox_msg', 'key', 'payment.created', 'account-1')"));
+  bool answered = false;
+  world.source().set_held({relay::RowId{id}}, [&](const Status& result) {
+    CHECK(result.has_value());
+    answered = true;
+  });
+  world.pump([&] {  // it waits for the release, or is through
+    return answered || world.sql(
+                           "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                           "AND wait_event_type = 'Lock'") == "1";
+  });
+  must(other.exec("COMMIT"));
+  world.pump([&] { return answered; });
+  CHECK(status(world, id) == "PENDING");
+}
+
 TEST_CASE("names with upper case, quotes and dots are a table like any other") {
   PostgresWorldOptions options;
   options.table = R"("My.Schema's"."Out""box.Msg")";
