@@ -129,6 +129,9 @@ void measure_drain(Stage& stage, const Options& options, Figures& figures) {
   const double limit =
       std::min(figures.median("limit_publish_rows_per_s"), figures.median("limit_pg_rows_per_s"));
   figures.add("drain_ratio", figures.median("drain_rows_per_s") / limit);
+  const double plain_limit = std::min(figures.median("limit_publish_rows_per_s"),
+                                      figures.median("limit_pg_plain_select_rows_per_s"));
+  figures.add("drain_ratio_plain_select", figures.median("drain_rows_per_s") / plain_limit);
   figures.add("drain_delete_speedup",
               figures.median("drain_delete_rows_per_s") / figures.median("drain_rows_per_s"));
 }

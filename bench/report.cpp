@@ -34,6 +34,7 @@ constexpr std::array lines{
     Line{"limit_pg_two_connections_rows_per_s", "two such loops at once"},
     Line{"drain_rows_per_s", "outboxd, after_sent: mark"},
     Line{"drain_ratio", "of the lower limit", 2, Bar::at_least, 0.7},
+    Line{"drain_ratio_plain_select", "of the limit with a plain select", 2},
     Line{"drain_delete_rows_per_s", "outboxd, after_sent: delete"},
     Line{"drain_delete_speedup", "over mark", 2, Bar::at_least, 1.4},
     Line{"cpu_s_per_million", "CPU seconds of outboxd, mark", 2, Bar::at_most, 4},
