@@ -204,8 +204,10 @@ void KafkaBroker::State::ask_facts(std::string topic, Done<TopicFacts> done) {
     waiting.push_back([this, topic = std::move(topic), done = std::move(done)] { ask_facts(topic, done); });
     return;
   }
-  worker.ask([this, asked = producer, topic = std::move(topic), done = std::move(done),
-              patience = options.look_up_patience] {
+  // While the cluster is away a queue of patient questions would keep a restart waiting behind them.
+  const auto patience = link.state() == LinkState::down ? std::min(options.look_up_patience, link_patience)
+                                                        : options.look_up_patience;
+  worker.ask([this, asked = producer, topic = std::move(topic), done = std::move(done), patience] {
     // `this` lives: the worker is joined before it goes.
     auto facts = look_up_topic(asked->handle(), topic, patience, worker.stopping());
     post([facts = std::move(facts), done](State& state) { state.answer_facts(facts, done); });

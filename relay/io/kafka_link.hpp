@@ -30,6 +30,7 @@ class KafkaLink {
   void take_error(rd_kafka_resp_err_t code, std::string text);
   /// The cluster has answered something.
   void proven();
+  [[nodiscard]] LinkState state() const { return state_; }
 
  private:
   void ask();
