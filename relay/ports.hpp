@@ -182,7 +182,8 @@ class Broker {
   [[nodiscard]] virtual Result<Accepted> publish(const Outgoing& out) = 0;
   /// Shape: the topic's facts as the cluster has them now. Errors: retry: no answer from the cluster.
   virtual void look_up(std::string topic, Done<TopicFacts> done) = 0;
-  /// Drops what is queued or in flight; each message is reported, refused as `unsent`.
+  /// Drops what is queued or in flight; each message is reported, refused as `unsent`. It does not wait for it: what is
+  /// published right after may be dropped and reported as well.
   virtual void purge() = 0;
   /// A new producer in place of a finished one; what the old one had is reported first, refused as `unsent`.
   virtual void restart(DoneStatus done) = 0;

@@ -22,6 +22,10 @@ namespace {
 
 constexpr int librdkafka_warning = 4;  // syslog levels
 
+// Handed to librdkafka at once; further rows wait in the relay. More makes each message dearer (it falls out of the
+// processor's caches), and no cluster needs more to be kept busy.
+constexpr std::int32_t published_max = 5000;
+
 struct Running {
   std::string name;
   std::unique_ptr<relay::Broker> broker;
@@ -33,7 +37,7 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
   relay::KafkaOptions options;
   options.properties = p.kafka;
   options.envelope = {.preset = p.publish.headers, .source = p.name};
-  options.in_flight_messages_max = p.publish.in_flight_rows + p.source.batch_rows;
+  options.in_flight_messages_max = std::min(p.publish.in_flight_rows, published_max);
   options.on_log = [logger](int level, std::string_view facility, std::string_view text) {
     const log::Level as = level <= librdkafka_warning ? log::Level::warn : log::Level::debug;
     logger.write(as, "librdkafka", {{"facility", facility}, {"text", text}});
