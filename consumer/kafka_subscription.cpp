@@ -10,6 +10,9 @@
 namespace outbox {
 namespace {
 
+constexpr std::chrono::milliseconds commit_patience{5000};
+constexpr std::chrono::milliseconds close_patience{5000};
+
 KafkaList to_list(std::span<const PartitionId> partitions) {
   KafkaList list{rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size()))};
   for (const auto& id : partitions)
@@ -56,6 +59,7 @@ class KafkaSubscription final : public Subscription {
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text) noexcept;
   void assigned(rd_kafka_topic_partition_list_t* partitions);
   void revoked(rd_kafka_topic_partition_list_t* partitions);
+  [[nodiscard]] rd_kafka_resp_err_t commit_and_wait(const rd_kafka_topic_partition_list_t* offsets);
   [[nodiscard]] bool cooperative() const;
   void assign(rd_kafka_topic_partition_list_t* partitions);
   void unassign(rd_kafka_topic_partition_list_t* partitions);
@@ -142,15 +146,38 @@ Status KafkaSubscription::commit(std::span<const NextOffset> offsets, Commit whe
     if (const auto found = born_.find(offset.partition.topic); found != born_.end())
       set_metadata(*element, born_metadata(found->second));
   }
-  const auto error = rd_kafka_commit(client_.get(), list.get(), when == Commit::soon ? 1 : 0);
+  const auto error =
+      when == Commit::soon ? rd_kafka_commit(client_.get(), list.get(), 1) : commit_and_wait(list.get());
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR || when == Commit::soon) return {};
   return failure(Disposition::retry, std::string("offsets were not committed: ") + rd_kafka_err2str(error),
                  rd_kafka_err2name(error));
 }
 
+// librdkafka's own blocking commit waits for ever where the group's coordinator is away, and so would stop().
+rd_kafka_resp_err_t KafkaSubscription::commit_and_wait(const rd_kafka_topic_partition_list_t* offsets) {
+  const KafkaQueue answers{rd_kafka_queue_new(client_.get())};
+  const auto sent = rd_kafka_commit_queue(client_.get(), offsets, answers.get(), nullptr, nullptr);
+  if (sent != RD_KAFKA_RESP_ERR_NO_ERROR) return sent;
+  const KafkaEvent answer{rd_kafka_queue_poll(answers.get(), static_cast<int>(commit_patience.count()))};
+  return answer ? rd_kafka_event_error(answer.get()) : RD_KAFKA_RESP_ERR__TIMED_OUT;
+}
+
+// librdkafka's own close waits, without an end, for a commit whose coordinator is away. Without an answer
+// within close_patience the client is let go as it is: the group finds out by its session's time-out, and
+// what was not committed comes again as duplicates.
 void KafkaSubscription::close() {
   if (!client_) return;
-  rd_kafka_consumer_close(client_.get());
+  const auto deadline = std::chrono::steady_clock::now() + close_patience;
+  {
+    const KafkaQueue callbacks{rd_kafka_queue_new(client_.get())};
+    if (auto* error = rd_kafka_consumer_close_queue(client_.get(), callbacks.get()))
+      rd_kafka_error_destroy(error);
+    else
+      while (!rd_kafka_consumer_closed(client_.get()) && std::chrono::steady_clock::now() < deadline)
+        rd_kafka_queue_poll_callback(callbacks.get(), 100);
+  }
+  if (!rd_kafka_consumer_closed(client_.get()))
+    say("kafka_close_given_up next=\"what was not committed comes again as duplicates\"");
   client_.reset();
 }
 
