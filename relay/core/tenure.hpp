@@ -26,7 +26,6 @@ class Tenure {
   void failed(MonoTime now);
   /// Ends it where its time has run out.
   Change expire(MonoTime now);
-  void give_up() { *this = Tenure{ttl_, static_cast<std::int16_t>(leases_.size())}; }
 
   [[nodiscard]] bool active() const { return active_; }
   /// When it ends unless renewed; only while active.

@@ -85,7 +85,8 @@ class Consumer {
   Consumer& operator=(const Consumer&) = delete;
 
   /// Returns after stop(), when the batch at work is finished and its offsets are committed. A database or
-  /// Kafka that goes away is waited for. Errors: ConsumerError. May be called again.
+  /// Kafka that goes away is waited for; but stop() waits for an absent Kafka only some seconds, and what was
+  /// not committed comes again as duplicates. Errors: ConsumerError. May be called again.
   void run(const Handler& handler);
 
   /// Makes run() return; at once, if called before it. Any thread, and safe in a signal handler.
