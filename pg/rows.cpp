@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <charconv>
+#include <utility>
 
 #include "base/check.hpp"
 #include "pg/oids.hpp"
@@ -56,16 +57,23 @@ std::optional<Tid> parse_tid(std::string_view text) {
   return Tid{static_cast<std::uint32_t>(*block), static_cast<std::uint16_t>(*line)};
 }
 
-bool is_binary(const PGresult* result, int column) {
-  return PQfformat(result, column) == 1;
-}
-
 }  // namespace
 
-Rows::Rows(pg_result* owned) : result_(owned, PQclear), size_(PQntuples(owned)), columns_(PQnfields(owned)) {}
+Rows::Rows(pg_result* owned) : result_(owned, PQclear), size_(PQntuples(owned)) {
+  std::vector<Column> columns(static_cast<std::size_t>(PQnfields(owned)));
+  for (int i = 0; auto& column : columns) {
+    column = {PQftype(owned, i), PQfformat(owned, i) == 1};
+    ++i;
+  }
+  columns_ = std::make_shared<const std::vector<Column>>(std::move(columns));
+}
 
 int Rows::columns() const {
-  return columns_;
+  return columns_ ? static_cast<int>(columns_->size()) : 0;
+}
+
+const Rows::Column& Rows::column_of(int column) const {
+  return (*columns_)[static_cast<std::size_t>(column)];
 }
 
 std::int64_t Rows::affected() const {
@@ -73,15 +81,18 @@ std::int64_t Rows::affected() const {
 }
 
 bool Rows::is_null(int row, int column) const {
-  OUTBOX_CHECK(row >= 0 && row < size_ && column >= 0 && column < columns_,
+  OUTBOX_CHECK(row >= 0 && row < size_ && column >= 0 && column < columns(),
                "a value is read inside its result");
   return PQgetisnull(result_.get(), row, column) != 0;
 }
 
+// libpq gives a NULL the length 0, so only an empty value costs the second question.
 std::string_view Rows::text(int row, int column) const {
-  OUTBOX_CHECK(!is_null(row, column), "a NULL is never read as a value");
-  return {PQgetvalue(result_.get(), row, column),
-          static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+  OUTBOX_CHECK(row >= 0 && row < size_ && column >= 0 && column < columns(),
+               "a value is read inside its result");
+  const int length = PQgetlength(result_.get(), row, column);
+  OUTBOX_CHECK(length > 0 || PQgetisnull(result_.get(), row, column) == 0, "a NULL is never read as a value");
+  return {PQgetvalue(result_.get(), row, column), static_cast<std::size_t>(length)};
 }
 
 std::optional<std::string_view> Rows::text_or_null(int row, int column) const {
@@ -91,16 +102,16 @@ std::optional<std::string_view> Rows::text_or_null(int row, int column) const {
 
 bool Rows::boolean(int row, int column) const {
   const std::string_view bytes = text(row, column);
-  OUTBOX_CHECK(PQftype(result_.get(), column) == oid::boolean && bytes.size() == 1, "the column is boolean");
-  return is_binary(result_.get(), column) ? bytes[0] != 0 : bytes[0] == 't';
+  OUTBOX_CHECK(column_of(column).type == oid::boolean && bytes.size() == 1, "the column is boolean");
+  return column_of(column).binary ? bytes[0] != 0 : bytes[0] == 't';
 }
 
 std::int64_t Rows::integer(int row, int column) const {
   const std::string_view bytes = text(row, column);
-  const Oid type = PQftype(result_.get(), column);
+  const Oid type = column_of(column).type;
   const std::size_t width = integer_width(type);
   OUTBOX_CHECK(width > 0, "the column is an integer");
-  if (is_binary(result_.get(), column)) {
+  if (column_of(column).binary) {
     OUTBOX_CHECK(bytes.size() == width, "the column is an integer");
     return type == oid::oid ? read_unsigned(bytes) : read_signed(bytes);
   }
@@ -111,8 +122,8 @@ std::int64_t Rows::integer(int row, int column) const {
 
 Uuid Rows::uuid(int row, int column) const {
   const std::string_view bytes = text(row, column);
-  OUTBOX_CHECK(PQftype(result_.get(), column) == oid::uuid, "the column is a uuid");
-  if (!is_binary(result_.get(), column)) {
+  OUTBOX_CHECK(column_of(column).type == oid::uuid, "the column is a uuid");
+  if (!column_of(column).binary) {
     const auto id = parse_uuid(bytes);
     OUTBOX_CHECK(id.has_value(), "the column is a uuid");
     return *id;
@@ -125,8 +136,8 @@ Uuid Rows::uuid(int row, int column) const {
 
 WallTime Rows::timestamptz(int row, int column) const {
   const std::string_view bytes = text(row, column);
-  OUTBOX_CHECK(PQftype(result_.get(), column) == oid::timestamptz, "the column is a timestamptz");
-  if (is_binary(result_.get(), column)) {
+  OUTBOX_CHECK(column_of(column).type == oid::timestamptz, "the column is a timestamptz");
+  if (column_of(column).binary) {
     OUTBOX_CHECK(bytes.size() == 8, "the column is a timestamptz");
     return timestamp_from_wire(read_signed(bytes));
   }
@@ -137,8 +148,8 @@ WallTime Rows::timestamptz(int row, int column) const {
 
 Tid Rows::tid(int row, int column) const {
   const std::string_view bytes = text(row, column);
-  OUTBOX_CHECK(PQftype(result_.get(), column) == oid::tid && bytes.size() >= 5, "the column is a tid");
-  if (is_binary(result_.get(), column)) {
+  OUTBOX_CHECK(column_of(column).type == oid::tid && bytes.size() >= 5, "the column is a tid");
+  if (column_of(column).binary) {
     OUTBOX_CHECK(bytes.size() == 6, "the column is a tid");
     return {read_unsigned(bytes.substr(0, 4)), static_cast<std::uint16_t>(read_unsigned(bytes.substr(4)))};
   }

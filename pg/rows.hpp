@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/uuid.hpp"
@@ -42,9 +43,15 @@ class Rows {
   [[nodiscard]] const pg_result* native() const { return result_.get(); }
 
  private:
+  struct Column {
+    std::uint32_t type = 0;
+    bool binary = false;
+  };
+  [[nodiscard]] const Column& column_of(int column) const;
+
   std::shared_ptr<pg_result> result_;
+  std::shared_ptr<const std::vector<Column>> columns_;  // asked of libpq once, not for each value
   int size_ = 0;
-  int columns_ = 0;
 };
 
 }  // namespace outbox::pg

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 
 #include "base/check.hpp"
 
@@ -19,6 +18,10 @@ pg::Params address_params(const std::vector<SentRow>& rows, const LeaseList& lea
   std::vector<std::int64_t> ids;
   std::vector<std::int32_t> generations;
   std::vector<std::int16_t> places;
+  addresses.reserve(rows.size());
+  ids.reserve(rows.size());
+  generations.reserve(rows.size());
+  places.reserve(rows.size());
   for (const SentRow& row : rows) {
     addresses.push_back({row.address.block, row.address.line});
     ids.push_back(row.id.value);
@@ -110,11 +113,19 @@ void LeaseList::add_to(pg::Params& params) const {
 }
 
 std::map<std::uint32_t, std::vector<SentRow>> by_partition(const std::vector<SentRow>& rows) {
+  struct Place {
+    std::uint64_t address = 0;  // small to move while sorting, unlike a row
+    const SentRow* row = nullptr;
+  };
+  std::map<std::uint32_t, std::vector<Place>> places;
+  for (const SentRow& row : rows)
+    places[row.address.table].push_back({std::uint64_t{row.address.block} << 16 | row.address.line, &row});
   std::map<std::uint32_t, std::vector<SentRow>> groups;
-  for (const SentRow& row : rows) groups[row.address.table].push_back(row);
-  for (auto& [table, group] : groups) {
-    std::ranges::sort(group, {},
-                      [](const SentRow& r) { return std::tuple(r.address.block, r.address.line); });
+  for (auto& [table, of] : places) {
+    std::ranges::sort(of, {}, &Place::address);
+    std::vector<SentRow>& group = groups[table];
+    group.reserve(of.size());
+    for (const Place& place : of) group.push_back(*place.row);
   }
   return groups;
 }

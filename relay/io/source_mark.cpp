@@ -1,6 +1,8 @@
 #include "relay/io/source_mark.hpp"
 
-#include <map>
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "relay/io/mark_rows.hpp"
@@ -21,10 +23,11 @@ class MarkCall : public std::enable_shared_from_this<MarkCall> {
         rows_(std::move(rows)) {}
 
   void start() {
+    std::set<pg::Oid> tables;
+    for (const SentRow& row : rows_) tables.insert(row.address.table);
     std::vector<pg::Oid> unknown;
-    for (const auto& [table, group] : by_partition(rows_)) {
-      if (link_->partition(table) == nullptr) unknown.push_back(table);
-    }
+    std::ranges::copy_if(tables, std::back_inserter(unknown),
+                         [&](pg::Oid table) { return link_->partition(table) == nullptr; });
     if (unknown.empty()) return write();
     pg::Params params;
     params.oids(unknown);
