@@ -100,13 +100,13 @@ void Pipeline::turn() {
   bench_.gate.forget(bench_.plan.oldest_open());
   sleeper_.pump(now, phase_ == Phase::working);
   if (phase_ == Phase::stopping) keep_stopping(now);
-  if (phase_ != Phase::stopped) arm();
+  if (phase_ != Phase::stopped) arm(now);
 }
 
-// Sets the one timer to the earliest moment ahead at which a part has something to do. A moment that has
-// passed was seen by this turn: what still waits, waits for an event.
-void Pipeline::arm() {
-  const MonoTime now = bench_.loop.now();
+// Sets the one timer to the earliest moment ahead at which a part has something to do. A moment up to the
+// turn's own `now` was seen by this turn: what still waits, waits for an event. A moment that passed while
+// the turn ran was not.
+void Pipeline::arm(MonoTime now) {
   MonoTime at = MonoTime::max();
   const auto wake = [&](MonoTime when) {
     if (when > now) at = std::min(at, when);

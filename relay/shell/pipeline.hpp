@@ -46,7 +46,7 @@ class Pipeline {
  private:
   void stir();
   void turn();
-  void arm();
+  void arm(MonoTime now);
   void keep_tenure(MonoTime now);
   void leased(Result<LeaseReply> reply);
   void tenure_changed(Tenure::Change change);

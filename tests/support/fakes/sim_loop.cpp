@@ -17,7 +17,7 @@ std::int64_t SimClock::run(MonoTime until) {
   std::int64_t ran = 0;
   while (!events_.empty() && events_.begin()->first.first <= until) {
     auto node = events_.extract(events_.begin());
-    now_ = node.key().first;
+    now_ = std::max(now_, node.key().first);
     node.mapped()();
     ran += 1;
   }

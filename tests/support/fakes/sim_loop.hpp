@@ -33,6 +33,8 @@ class SimClock {
   using EventId = std::pair<MonoTime, std::uint64_t>;
   [[nodiscard]] MonoTime now() const { return now_; }
   [[nodiscard]] WallTime wall() const;
+  /// Time that work takes: the world goes on with the events it has missed.
+  void spend(Micros time) { now_ += time; }
   EventId at(MonoTime when, std::function<void()> event);
   EventId after(Micros delay, std::function<void()> event) { return at(now_ + delay, std::move(event)); }
   void cancel(EventId id) { events_.erase(id); }
@@ -49,8 +51,12 @@ class SimClock {
 /// -9.
 class SimLoop final : public relay::Loop {
  public:
-  explicit SimLoop(SimClock& clock) : clock_(clock) {}
-  [[nodiscard]] MonoTime now() const override { return clock_.now(); }
+  /// `look_takes`: what passes with each look at the clock, so that a turn takes time as a real one does.
+  explicit SimLoop(SimClock& clock, Micros look_takes = Micros{0}) : clock_(clock), look_takes_(look_takes) {}
+  [[nodiscard]] MonoTime now() const override {
+    clock_.spend(look_takes_);
+    return clock_.now();
+  }
   [[nodiscard]] WallTime wall() const override { return clock_.wall(); }
   void post(std::function<void()> turn) override { at(clock_.now(), std::move(turn)); }
   TimerId at(MonoTime when, std::function<void()> turn) override;
@@ -65,6 +71,7 @@ class SimLoop final : public relay::Loop {
   void schedule(MonoTime when, TimerId id, std::function<void()> turn);
 
   SimClock& clock_;
+  Micros look_takes_;
   MonoTime frozen_until_{};
   TimerId next_ = 1;
   std::set<TimerId> pending_;
