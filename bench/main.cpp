@@ -12,6 +12,7 @@
 #include "bench/latency.hpp"
 #include "bench/poll_cost.hpp"
 #include "bench/report.hpp"
+#include "bench/supervise.hpp"
 
 namespace {
 
@@ -56,8 +57,9 @@ int run(int argc, char** argv) {
   add_options(app, options, only);
   CLI11_PARSE(app, argc, argv);
 
+  if (options.postgres.empty() || options.kafka.empty())
+    return bench::run_beside_servers(options, argc, argv);
   const std::string load_before = bench::load_average();
-  Figures::say("starting PostgreSQL and Kafka");
   Stage stage(options);
   Figures figures;
   if (std::stod(load_before) > busy_load * std::thread::hardware_concurrency())

@@ -29,6 +29,8 @@ class Stage {
   void drop_database(const std::string& name);
 
   [[nodiscard]] std::string uri(const std::string& database, const std::string& user = "") const;
+  /// As a superuser.
+  [[nodiscard]] const std::string& postgres_uri() const { return postgres_uri_; }
   [[nodiscard]] outbox::pg::Session session(const std::string& database) const;
   [[nodiscard]] outbox::test::KafkaCluster& kafka() { return *kafka_; }
   [[nodiscard]] std::string postgres_version() const;
