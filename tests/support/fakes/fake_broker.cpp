@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "relay/core/topic_name.hpp"
+
 namespace outbox::test {
 
 using namespace relay;
@@ -28,6 +30,8 @@ KafkaRecord record_of(const Message& m) {
 
 Result<Accepted> FakeBroker::publish(const Outgoing& out) {
   if (producer_->finished) return failure(Disposition::fatal, "the producer is finished");
+  if (const auto fault = topic_name_fault(out.message->topic))
+    return failure(Disposition::quarantine, std::string{*fault});
   for (const Header& h : out.message->headers)
     if (h.name.starts_with("outbox-"))
       return failure(Disposition::quarantine, "a header forges a name of the relay");
