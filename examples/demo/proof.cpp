@@ -100,7 +100,7 @@ Law order_in_kafka(const Evidence& e) {
   return {"Kafka has every message, the first copies in order",
           astray == 0 && static_cast<std::int64_t>(seen.size()) == rows,
           grouped(static_cast<std::int64_t>(e.records.size())) + " records of " + grouped(rows) +
-              " messages: " + grouped(copies) + " copies, each refused; out of order " + grouped(astray)};
+              " messages: " + grouped(copies) + " copies, none with effect; out of order " + grouped(astray)};
 }
 
 Law nothing_is_left(const Evidence& e) {

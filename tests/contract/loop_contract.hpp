@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE_DEFINE("a timer for a moment that has passed runs soon, and n
   CHECK(fixture.until([&] { return ran; }));
 }
 
-TEST_CASE_TEMPLATE_DEFINE("a cancelled timer never runs; a spent or unknown id is ignored", Fixture,
+TEST_CASE_TEMPLATE_DEFINE("a cancelled timer never runs, and a spent or unknown id is ignored", Fixture,
                           loop_contract_cancel) {
   Fixture fixture;
   relay::Loop& loop = fixture.loop();

@@ -104,6 +104,24 @@ TEST_CASE("a smaller id that commits after a larger one was sent is sent all the
   rig.await("the smaller id is sent", [&] { return rig.count("SENT") == "2"; });
 }
 
+// What a relay meets when a transaction was open for an hour, or over midnight: now() is when it began.
+TEST_CASE("a row of a transaction that was open for an hour, or since yesterday, is sent when it commits") {
+  RelayRig rig;
+  const std::string topic = KafkaCluster::shared().new_topic("hour");
+  rig.ask("SELECT nextval(pg_get_serial_sequence('outbox_msg', 'id')) FROM generate_series(1, 10)");
+  rig.start();
+  rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, 'k', '1')", pg::Params{}.text(topic));
+  rig.await("the larger id is sent", [&] { return rig.count("SENT") == "1"; });
+  int id = 0;
+  for (const char* age : {"1 hour", "1 day", "40 days"}) {
+    rig.ask(
+        "INSERT INTO outbox_msg (id, topic, msg_key, body, created_at)"
+        " VALUES ($1::int, $2, 'k', '2', now() - $3::text::interval)",
+        pg::Params{}.i32(++id).text(topic).text(age));
+    rig.await("it is sent", [&] { return rig.count("SENT") == std::to_string(1 + id); });
+  }
+}
+
 TEST_CASE("ids cached by a session that uses them much later are sent all the same") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("cached");
