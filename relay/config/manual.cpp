@@ -73,7 +73,9 @@ void append_kafka(std::string& out) {
   for (const auto& property : relay::guarded_properties()) {
     std::string allowed;
     for (const auto word : split_choices(property.allowed)) {
-      allowed.append(allowed.empty() ? "`" : ", `").append(word).append("`");
+      std::string choice{word};
+      if (const auto dots = choice.find(".."); dots != std::string::npos) choice.replace(dots, 2, "` to `");
+      allowed.append(allowed.empty() ? "`" : ", `").append(choice).append("`");
     }
     out.append("| `").append(property.name).append("` | ").append(allowed.empty() ? "leave it out" : allowed);
     out.append(" | ").append(property.reason).append(" |\n");

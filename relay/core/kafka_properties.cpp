@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 
 namespace outbox::relay {
 namespace {
@@ -41,6 +43,10 @@ constexpr std::array guarded{
     GuardedProperty{"queue.buffering.max.kbytes", "", queue_reason},
     GuardedProperty{"message.max.bytes", "",
                     "the relay judges each message by its own topic's max.message.bytes"},
+    GuardedProperty{
+        "batch.size", "1..1000000",
+        "a broker refuses whole batches, so none may exceed a topic's max.message.bytes; the relay lowers it "
+        "further where a topic takes less"},
     GuardedProperty{"queuing.strategy", "fifo", "any other order would turn messages of a key round"},
     GuardedProperty{"delivery.report.only.error", "false", "a row is marked by its delivery report"},
     GuardedProperty{"produce.offset.report", "true", "partition and offset are recorded with the row"},
@@ -67,10 +73,25 @@ constexpr std::array<std::string_view, 9> secrets{
     "ssl_key",       "ssl.truststore.password", "sasl.oauthbearer.assertion.private.key.pem",
 };
 
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// `choice` is a value, or two numbers with ".." between them.
+bool is(std::string_view value, std::string_view choice) {
+  const auto dots = choice.find("..");
+  if (dots == std::string_view::npos) return value == choice;
+  const auto given = number(value);
+  return given && *given >= number(choice.substr(0, dots)) && *given <= number(choice.substr(dots + 2));
+}
+
 bool among(std::string_view value, std::string_view choices) {
   while (!choices.empty()) {
     const auto bar = choices.find('|');
-    if (choices.substr(0, bar) == value) return true;
+    if (is(value, choices.substr(0, bar))) return true;
     choices.remove_prefix(bar == std::string_view::npos ? choices.size() : bar + 1);
   }
   return false;

@@ -10,7 +10,7 @@ namespace outbox::relay {
 
 struct GuardedProperty {
   std::string_view name;     ///< as librdkafka spells it; its aliases have rows of their own
-  std::string_view allowed;  ///< the values that keep the promise, "all|-1"; empty: none, leave it out
+  std::string_view allowed;  ///< the values that keep the promise, "all|-1" or "1..1000000"; empty: none, leave it out
   std::string_view reason;   ///< for people
 };
 
