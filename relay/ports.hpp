@@ -161,7 +161,7 @@ struct TopicFacts {
   std::int32_t partitions = 0;
   std::int64_t message_bytes_max =
       1'048'588;       ///< the topic's max.message.bytes, or the broker's default where unknown
-  std::string reason;  ///< for missing and forbidden
+  std::string reason;  ///< for missing and forbidden; for present: why its limit is only assumed
 };
 
 /// Kafka, seen by one idempotent producer.

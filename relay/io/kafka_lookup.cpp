@@ -52,7 +52,7 @@ std::optional<std::int64_t> limit_in(const rd_kafka_event_t* event) {
 }
 
 // Old brokers, mock clusters and missing DESCRIBE_CONFIGS rights do not answer this; the default stands in
-// then.
+// then, and the facts say so.
 // Any broker knows it: without a named one librdkafka would look for the controller first, which a mock
 // cluster lacks.
 std::optional<std::int64_t> ask_limit(rd_kafka_t* client, const std::string& topic, std::int32_t broker,
@@ -122,6 +122,8 @@ Result<TopicFacts> look_up_topic(rd_kafka_t* client, const std::string& topic, M
     facts.reason = said.text();
   } else if (const auto limit = ask_limit(client, topic, answer->broker, left_until(deadline))) {
     facts.message_bytes_max = *limit;
+  } else {
+    facts.reason = "its max.message.bytes cannot be read; the right DESCRIBE_CONFIGS on the topic lets it be";
   }
   return facts;
 }

@@ -50,6 +50,13 @@ void Topics::looked_up(Topic& topic, Result<TopicFacts> facts) {
 void Topics::take_facts(Topic& topic, const TopicFacts& facts) {
   topic.partitions_seen = facts.partitions;
   topic.message_bytes_max = facts.message_bytes_max;
+  const bool assumed = !facts.reason.empty();
+  if (assumed && !topic.limit_assumed)
+    bench_.log.warn("topic_limit_assumed",
+                    {{"topic", topic.name},
+                     {"reason", facts.reason},
+                     {"next", std::to_string(facts.message_bytes_max) + " bytes are assumed"}});
+  topic.limit_assumed = assumed;
   topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
 }
 

@@ -161,6 +161,7 @@ TEST_CASE("a topic that takes only small batches is found by the look-up, and no
   for (std::size_t i = 0; i < 500; ++i) run.publish(*before[i], i);
   const auto facts = run.look_up(narrow);
   CHECK(facts.message_bytes_max == 3000);
+  CHECK(facts.reason.empty());
   CHECK(run.deliveries.size() == 500);  // what was in flight came before, and once
   Messages after;
   for (std::size_t i = 0; i < 500; ++i) {
@@ -352,7 +353,9 @@ TEST_CASE(
   options.properties = login_of(cluster);
   Run run{cluster, options};
   CHECK(run.look_up(hidden).state == TopicState::forbidden);
-  CHECK(run.look_up(readable).state == TopicState::present);
+  const auto unread = run.look_up(readable);
+  CHECK(unread.state == TopicState::present);
+  CHECK(unread.reason.find("max.message.bytes") != std::string::npos);  // that it is only assumed
   const OwnedMessage message{readable, "k", "v"};
   run.publish(message, 0);
   run.await_reports(1);

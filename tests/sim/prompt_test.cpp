@@ -61,8 +61,10 @@ class Trickle {
   FakeDatabase database_;
   FakeKafka kafka_;
   SimLoop loop_{clock_, Micros{40}};
-  FakeSource source_{clock_, loop_, database_, chance_, SourceFaults{}};
-  FakeBroker broker_{clock_, loop_, kafka_, chance_, BrokerFaults{}};
+  SourceFaults no_source_faults_;
+  BrokerFaults no_broker_faults_;
+  FakeSource source_{clock_, loop_, database_, chance_, no_source_faults_};
+  FakeBroker broker_{clock_, loop_, kafka_, chance_, no_broker_faults_};
   std::map<std::int64_t, MonoTime> committed_;
   MonoTime::duration longest_{};
   int marked_ = 0;
