@@ -26,6 +26,7 @@ std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> 
   FlightBatch& entry = batches_.emplace_back();
   entry.self = std::prev(batches_.end());
   entry.memory = std::move(batch.memory);
+  entry.admitted_at = now;
   entry.rows.reserve(ordered.size());
   const auto lanes = static_cast<std::int16_t>(leases.size());
   for (Message& m : ordered) {

@@ -42,6 +42,7 @@ struct FlightBatch {
   std::vector<std::shared_ptr<const void>> memory;  ///< dropped once no row needs its payload
   std::size_t payloads = 0;                         ///< rows whose payload is still needed
   std::size_t unsettled = 0;
+  MonoTime admitted_at{};
   std::list<FlightBatch>::iterator self;
 };
 

@@ -22,15 +22,18 @@ void Marker::send(std::vector<Row*> rows) {
     sent.push_back({row->message.id, row->message.address, row->message.generation, row->lease,
                     row->partition, row->offset});
   under_way_ += 1;
-  bench_.source.mark(std::move(sent), bench_.options.after_sent,
-                     [this, rows = std::move(rows)](Result<MarkReply> reply) mutable {
-                       under_way_ -= 1;
-                       if (reply)
-                         marked(rows, *reply);
-                       else
-                         failed(std::move(rows), reply.error());
-                       bench_.stir();
-                     });
+  bench_.counters.marks += 1;
+  bench_.source.mark(
+      std::move(sent), bench_.options.after_sent,
+      [this, rows = std::move(rows), asked = bench_.loop.now()](Result<MarkReply> reply) mutable {
+        under_way_ -= 1;
+        bench_.timings.mark.observe(took(asked, bench_.loop.now()));
+        if (reply)
+          marked(rows, *reply);
+        else
+          failed(std::move(rows), reply.error());
+        bench_.stir();
+      });
 }
 
 void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
@@ -49,11 +52,13 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
   }
   bench_.counters.marked += static_cast<std::int64_t>(rows.size()) - not_marked;
   for (Row* row : rows) bench_.flight.settle(*row);
+  bench_.moved();
 }
 
 void Marker::failed(std::vector<Row*> rows, const Error& error) {
   acked_.insert(acked_.begin(), rows.begin(), rows.end());
   retry_at_ = bench_.loop.now() + backoff_.next();
+  bench_.counters.marks_failed += 1;
   if (!std::exchange(failing_, true))
     bench_.log.warn("mark_failed", {{"rows", static_cast<std::int64_t>(rows.size())},
                                     {"error", error.text()},

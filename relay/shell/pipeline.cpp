@@ -44,13 +44,16 @@ Pipeline::~Pipeline() {
 
 void Pipeline::start() {
   rate_at_ = bench_.loop.now();
+  bench_.signs.started = rate_at_;
   bench_.source.start({.on_hint =
                            [this] {
+                             bench_.counters.hints += 1;
                              bench_.plan.hint(bench_.loop.now());
                              stir();
                            },
                        .on_link =
                            [this](LinkState state, const std::string& why) {
+                             note_postgres(state, why);
                              if (state == LinkState::up)
                                bench_.log.info("postgres_up", {{"detail", why}});
                              else
@@ -61,6 +64,7 @@ void Pipeline::start() {
       {.on_delivered = [this](std::span<const Delivery> reports) { publisher_.delivered(reports); },
        .on_link =
            [this](LinkState state, const std::string& why) {
+             note_kafka(state, why);
              if (state == LinkState::up)
                bench_.log.info("kafka_up", {{"detail", why}});
              else
@@ -155,6 +159,7 @@ double Pipeline::sent_per_s(MonoTime now) {
 void Pipeline::leased(Result<LeaseReply> reply) {
   const MonoTime now = bench_.loop.now();
   if (!reply) return tenure_.failed(now);
+  bench_.signs.lease_answered = now;
   if (reply->held.empty() && !std::exchange(standby_said_, true))
     bench_.log.info("standby", {{"owner", reply->other_owner}, {"next", "takes over when its lease ends"}});
   tenure_changed(tenure_.answered(reply->held, reply->other_remaining, now));
@@ -167,14 +172,17 @@ void Pipeline::tenure_changed(Tenure::Change change) {
     bench_.log.info("lanes_taken",
                     {{"lanes", bench_.options.limits.lanes}, {"epoch", first ? first->epoch.value : 0}});
     topics_.begin();
+    bench_.counters.tenures += 1;
     if (phase_ == Phase::standby) {
       phase_ = Phase::working;
+      bench_.signs.look_answered = bench_.loop.now();
       bench_.plan.reset(bench_.loop.now());
     }
   }
   if (change == Tenure::Change::ended && phase_ != Phase::stopping) {
     bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
                                    {"next", "nothing is published until they are leased again"}});
+    bench_.counters.tenures_lost += 1;
     drain("lanes_lost");
     bench_.broker.purge();
   }
@@ -184,6 +192,7 @@ void Pipeline::drain(const char* why) {
   publisher_.drop_waiting();
   if (phase_ != Phase::working) return;
   phase_ = Phase::draining;
+  bench_.signs.draining = bench_.loop.now();
   bench_.log.debug("draining", {{"why", why}});
 }
 
@@ -191,6 +200,9 @@ void Pipeline::finish_draining(MonoTime now) {
   publisher_.drop_waiting();
   if (bench_.flight.rows() > 0 || !bench_.plan.idle() || restart_wanted_ || restarting_) return;
   phase_ = tenure_.active() ? Phase::working : Phase::standby;
+  bench_.signs.draining.reset();
+  bench_.signs.owing.reset();
+  bench_.signs.look_answered = now;
   bench_.plan.reset(now);
 }
 
@@ -201,6 +213,7 @@ void Pipeline::restart_producer() {
     restarting_ = false;
     if (status) {
       restart_backoff_.reset();
+      bench_.counters.producers += 1;
       bench_.log.info("producer_new");
     } else {
       restart_wanted_ = true;
@@ -229,7 +242,9 @@ void Pipeline::send_claim(const Claim& claim) {
                        .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(),
                        .rows_max = claim.rows_max,
                        .bytes_max = claim.bytes_max};
-  bench_.source.claim(std::move(request), [this, claim](Result<Batch> batch) {
+  bench_.counters.claims += 1;
+  bench_.source.claim(std::move(request), [this, claim, asked = bench_.loop.now()](Result<Batch> batch) {
+    bench_.timings.claim.observe(took(asked, bench_.loop.now()));
     claimed(claim, std::move(batch));
     stir();
   });
@@ -239,13 +254,43 @@ void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
   const MonoTime now = bench_.loop.now();
   if (!batch) {
     bench_.plan.failed(claim, now);
+    bench_.counters.claims_failed += 1;
     if (!std::exchange(claim_failing_, true))
       bench_.log.warn("claim_failed", {{"error", batch.error().text()}, {"next", "tried again"}});
     return;
   }
   if (std::exchange(claim_failing_, false)) bench_.log.info("claim_recovered");
   tenure_changed(tenure_.expire(now));  // it may have run out while the claim was under way
-  bench_.plan.claimed(claim, take(claim, std::move(*batch), now), now);
+  const ClaimYield yield = take(claim, std::move(*batch), now);
+  note_look(yield, now);
+  bench_.plan.claimed(claim, yield, now);
+}
+
+// A look that finds nothing, with nothing in flight, owes nothing. One whose rows are dropped again and again
+// does.
+void Pipeline::note_look(const ClaimYield& yield, MonoTime now) {
+  Signs& signs = bench_.signs;
+  signs.look_answered = now;
+  if (yield.rows > 0)
+    signs.taken_on(now);
+  else if (yield.dropped == 0 && bench_.flight.rows() == 0)
+    signs.owing.reset();
+}
+
+void Pipeline::note_postgres(LinkState state, const std::string& why) {
+  Signs& signs = bench_.signs;
+  signs.postgres_down = state == LinkState::down ? std::optional{bench_.loop.now()} : std::nullopt;
+  if (state == LinkState::up) return;
+  signs.postgres_losses += 1;
+  signs.postgres_error = why;
+}
+
+void Pipeline::note_kafka(LinkState state, const std::string& why) {
+  Signs& signs = bench_.signs;
+  signs.kafka_down = state == LinkState::down ? std::optional{bench_.loop.now()} : std::nullopt;
+  if (state == LinkState::up) return;
+  signs.kafka_losses += 1;
+  signs.kafka_error = why;
 }
 
 ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
@@ -270,6 +315,7 @@ void Pipeline::stop(std::function<void()> stopped) {
   stopped_ = std::move(stopped);
   bench_.log.info("stopping", {{"rows_in_flight", bench_.flight.rows()}});
   phase_ = Phase::stopping;
+  bench_.signs.stopping = true;
   stop_by_ = bench_.loop.now() + bench_.options.stop_timeout;
   publisher_.drop_waiting();
   stir();

@@ -42,6 +42,11 @@ class Pipeline {
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] const Counters& counters() const { return bench_.counters; }
   [[nodiscard]] std::int64_t rows_in_flight() const { return bench_.flight.rows(); }
+  /// A copy of all that it tells about itself, with `topics_max` topics at the most, in the order of their
+  /// first row; the rest stand together behind them, as `other_topics`.
+  [[nodiscard]] Figures figures(std::size_t topics_max) const;
+  /// Whether it gets on.
+  [[nodiscard]] Judgement judgement() const;
 
  private:
   void stir();
@@ -55,6 +60,9 @@ class Pipeline {
   void claim(MonoTime now);
   void send_claim(const Claim& claim);
   void claimed(const Claim& claim, Result<Batch> batch);
+  void note_look(const ClaimYield& yield, MonoTime now);
+  void note_postgres(LinkState state, const std::string& why);
+  void note_kafka(LinkState state, const std::string& why);
   ClaimYield take(const Claim& claim, Batch batch, MonoTime now);
   void restart_producer();
   void keep_stopping(MonoTime now);

@@ -96,6 +96,7 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
     topic.in_flight += 1;
     unreported_ += 1;
     bench_.counters.published += 1;
+    topic.counters.published += 1;
     return Step::published;
   }
   row.stage = Stage::waiting;
@@ -117,15 +118,17 @@ void Publisher::kill(Topic& topic, Row& row, std::string reason) {
     }
     topic.waiting = std::move(others);
   }
+  topic.counters.dead += 1;
   settler_.bury(row, std::move(reason));
 }
 
 void Publisher::delivered(std::span<const Delivery> reports) {
-  for (const Delivery& delivery : reports) report(delivery);
+  const Moment now{bench_.loop.now(), bench_.loop.wall()};
+  for (const Delivery& delivery : reports) report(delivery, now);
   bench_.stir();
 }
 
-void Publisher::report(const Delivery& delivery) {
+void Publisher::report(const Delivery& delivery, const Moment& now) {
   Row& row = row_of(delivery.token);
   OUTBOX_CHECK(row.stage == Stage::published, "each published message is reported once");
   Topic& topic = topics_.at(row.topic);
@@ -134,6 +137,9 @@ void Publisher::report(const Delivery& delivery) {
   if (row.alone) topic.busy.erase(delivery.partition.value);
   if (delivery.refusal) return refused(topic, row, delivery);
   bench_.counters.acked += 1;
+  topic.counters.acked += 1;
+  bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, now.mono));
+  bench_.timings.created_to_ack.observe(now.wall - row.message.available_at.value_or(row.message.created_at));
   bench_.flight.ack(row, delivery.partition, delivery.offset);
   marker_.add(row);
 }

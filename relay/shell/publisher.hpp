@@ -36,13 +36,17 @@ class Publisher {
 
  private:
   enum class Step { published, left, blocked };
+  struct Moment {  // of a batch of reports: the clocks are read once for all of them
+    MonoTime mono;
+    WallTime wall;
+  };
   void publish_in_order(Topic& topic);
   void publish_carefully(Topic& topic);
   Step publish(Topic& topic, Row& row, Partition partition);
   [[nodiscard]] Partition partition_of(const Topic& topic, const Row& row) const;
   [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
   void kill(Topic& topic, Row& row, std::string reason);
-  void report(const Delivery& delivery);
+  void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
   void queue_again(Topic& topic, Row& row);
   void drop_waiting(Topic& topic);

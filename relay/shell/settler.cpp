@@ -56,6 +56,7 @@ void Settler::dig() {
       if (grave.dead.hold) bench_.gate.recorded(*grave.dead.hold, bench_.plan.newest());
       bench_.counters.dead += 1;
       bench_.flight.settle(*grave.row);
+      bench_.moved();
     }
     bench_.stir();
   });
@@ -85,6 +86,7 @@ void Settler::hold_all() {
     if (status) {
       bench_.counters.held += static_cast<std::int64_t>(rows.size());
       for (Row* row : rows) held(*row);
+      bench_.moved();
       for (const Row* row : to_hold_) close_gate(*row);
     } else {
       to_hold_.insert(to_hold_.begin(), rows.begin(), rows.end());

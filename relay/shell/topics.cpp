@@ -15,6 +15,26 @@ HoldTarget target_of(const Topic& topic) {
 
 }  // namespace
 
+std::string_view to_string(Topic::State state) noexcept {
+  switch (state) {
+    case Topic::State::unknown:
+      return "unknown";
+    case Topic::State::looking_up:
+      return "looking_up";
+    case Topic::State::pinning:
+      return "pinning";
+    case Topic::State::ready:
+      return "ready";
+    case Topic::State::draining:
+      return "draining";
+    case Topic::State::repinning:
+      return "repinning";
+    case Topic::State::holding:
+      return "holding";
+  }
+  return "unknown";
+}
+
 Topic& Topics::of(std::string_view name) {
   if (latest_ != nullptr && latest_->name == name) return *latest_;
   const auto [at, added] =

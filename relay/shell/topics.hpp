@@ -38,6 +38,7 @@ struct Topic {
   bool refreshing = false;
   Backoff retry{{Millis{100}, Millis{5000}}, 4};
 
+  TopicCounters counters{};
   std::deque<Row*> waiting;     ///< not published yet, by Row::order
   std::int64_t in_flight = 0;   ///< published, not reported
   MonoTime careful_until{};     ///< a refusal was seen: one message a partition in flight
@@ -48,6 +49,8 @@ struct Topic {
   bool probing = false;
   Backoff probe{{Millis{1000}, Millis{30'000}}, 5};
 };
+
+[[nodiscard]] std::string_view to_string(Topic::State state) noexcept;
 
 class Topics {
  public:

@@ -12,6 +12,7 @@
 #include "relay/core/gate.hpp"
 #include "relay/log/log.hpp"
 #include "relay/ports.hpp"
+#include "relay/shell/figures.hpp"
 
 namespace outbox::relay {
 
@@ -33,18 +34,6 @@ struct PipelineOptions {
   std::int32_t marks_max = 2;         ///< under way at once
 };
 
-/// Totals since the start, for logs, status and tests.
-struct Counters {
-  std::int64_t claimed = 0;
-  std::int64_t published = 0;
-  std::int64_t acked = 0;
-  std::int64_t marked = 0;
-  std::int64_t dead = 0;
-  std::int64_t held = 0;
-  std::int64_t dropped = 0;    ///< claimed, and left PENDING for a later claim
-  std::int64_t lane_lost = 0;  ///< marks refused because another owner has the lane
-};
-
 struct Workbench {
   const PipelineOptions options;
   Loop& loop;
@@ -56,6 +45,8 @@ struct Workbench {
   Gate gate{};
   ClaimPlan plan{options.limits};
   Counters counters{};
+  Timings timings{};
+  Signs signs{};
 
   /// The row stays PENDING and is claimed again later.
   void drop(Row& row) {
@@ -63,6 +54,13 @@ struct Workbench {
     counters.dropped += 1;
     flight.settle(row);
   }
+  /// Rows were settled for good: marked, buried or held.
+  void moved() { signs.settled(loop.now(), flight.rows()); }
 };
+
+/// Microseconds from `since` to `until`.
+[[nodiscard]] inline Micros took(MonoTime since, MonoTime until) {
+  return std::chrono::duration_cast<Micros>(until - since);
+}
 
 }  // namespace outbox::relay

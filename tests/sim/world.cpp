@@ -193,9 +193,24 @@ std::vector<std::string> World::run() {
   clock_.run(clock_.now() + Millis{8000});  // whatever was struck is back by now
   const MonoTime deadline = clock_.now() + std::chrono::minutes{3};
   while (!at_rest() && clock_.now() < deadline && wrong_.empty()) clock_.run(clock_.now() + Millis{100});
+  judge_the_judgement();
   auto findings = judge(database_, kafka_, options_.after_sent, history_);
   findings.insert(findings.begin(), wrong_.begin(), wrong_.end());
   return findings;
+}
+
+// Everything is settled and nothing is struck any more: a relay that calls itself stuck now would be
+// restarted for nothing, again and again.
+void World::judge_the_judgement() {
+  if (!at_rest()) return;
+  clock_.run(clock_.now() + Millis{15'000});
+  for (const auto& process : processes_) {
+    if (!process->pipeline || process->pipeline->phase() == Pipeline::Phase::stopped) continue;
+    const Judgement judgement = process->pipeline->judgement();
+    if (judgement.verdict != Verdict::ready)
+      wrong_.push_back("an idle relay calls itself " + std::string{to_string(judgement.verdict)} + ": " +
+                       judgement.reason);
+  }
 }
 
 std::int64_t World::duplicates() const {

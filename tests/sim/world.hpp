@@ -64,6 +64,7 @@ class World {
   void kill(std::size_t which);
   [[nodiscard]] bool at_rest() const;
   void watch_marks();
+  void judge_the_judgement();
 
   WorldOptions options_;
   Chance chance_;

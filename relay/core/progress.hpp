@@ -1,0 +1,56 @@
+#pragma once
+// Whether a pipeline gets on, judged by what was answered and settled and never by the process being there.
+// Nothing to do is fine; work that does not move is not. A server that is known to be away is waited for,
+// which a restart cannot hasten; work that stands still although both servers are there is stuck, which a
+// restart may mend. Pure.
+
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace outbox::relay {
+
+/// When each thing last happened. Written by the pipeline where it happens, once a batch.
+struct Signs {
+  MonoTime started{};
+  MonoTime lease_answered{};           ///< by the database, whoever has the lanes
+  MonoTime look_answered{};            ///< a claim was answered without an error
+  std::optional<MonoTime> owing{};     ///< rows are taken on, and none was settled since
+  std::optional<MonoTime> draining{};  ///< waits for what is in flight, for a new tenure or producer
+  std::optional<MonoTime> postgres_down{};
+  std::optional<MonoTime> kafka_down{};
+  std::string postgres_error{};  ///< why it is or was down
+  std::string kafka_error{};
+  std::int64_t postgres_losses = 0;
+  std::int64_t kafka_losses = 0;
+  bool working = false;  ///< lanes are leased and worked
+  bool stopping = false;
+
+  /// Rows were marked, buried or held. `rows_left`: still in flight.
+  void settled(MonoTime now, std::int64_t rows_left) {
+    owing = rows_left > 0 ? std::optional{now} : std::nullopt;
+  }
+  void taken_on(MonoTime now) {
+    if (!owing) owing = now;
+  }
+};
+
+enum class Verdict { ready, waiting, stuck, stopping };
+
+struct Judgement {
+  Verdict verdict = Verdict::ready;
+  std::string reason{};  ///< one line for people; empty where ready
+};
+
+struct Patience {
+  Millis limit{10'000};    ///< for an answer or a settled row
+  Millis look_every{250};  ///< how often a quiet table is looked at
+  Millis lease_every{0};   ///< how often leases are asked for
+};
+
+[[nodiscard]] Judgement judge(const Signs& signs, MonoTime now, const Patience& patience);
+
+[[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
+
+}  // namespace outbox::relay

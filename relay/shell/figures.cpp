@@ -1,0 +1,69 @@
+#include "relay/shell/figures.hpp"
+
+#include <algorithm>
+
+#include "relay/shell/pipeline.hpp"
+
+namespace outbox::relay {
+namespace {
+
+TopicFigures figures_of(const Topic& topic, MonoTime now) {
+  return {.name = topic.name,
+          .state = to_string(topic.state),
+          .counters = topic.counters,
+          .partitions = topic.partitions,
+          .waiting = std::ssize(topic.waiting),
+          .in_flight = topic.in_flight,
+          .held = topic.held,
+          .careful = now < topic.careful_until};
+}
+
+// What is told of the others together must be all of them.
+TopicFigures merged(std::span<const TopicFigures> topics) {
+  TopicFigures out{.name = other_topics, .state = "", .counters = {}};
+  for (const TopicFigures& t : topics) {
+    out.counters.published += t.counters.published;
+    out.counters.acked += t.counters.acked;
+    out.counters.dead += t.counters.dead;
+    out.waiting += t.waiting;
+    out.in_flight += t.in_flight;
+    out.held = out.held || t.held;
+    out.careful = out.careful || t.careful;
+  }
+  return out;
+}
+
+}  // namespace
+
+Judgement Pipeline::judgement() const {
+  Signs signs = bench_.signs;
+  signs.working = phase_ == Phase::working;
+  return judge(
+      signs, bench_.loop.now(),
+      {.look_every = bench_.options.limits.poll_interval, .lease_every = bench_.options.lease_ttl / 3});
+}
+
+Figures Pipeline::figures(std::size_t topics_max) const {
+  const MonoTime now = bench_.loop.now();
+  Figures out{.phase = to_string(phase_),
+              .counters = bench_.counters,
+              .timings = &bench_.timings,
+              .signs = bench_.signs,
+              .judgement = judgement(),
+              .flight_rows = bench_.flight.rows(),
+              .flight_bytes = bench_.flight.bytes(),
+              .asleep = bench_.plan.asleep()};
+  for (const auto& lease : tenure_.leases())
+    if (lease) out.lanes.push_back(*lease);
+  if (tenure_.active()) out.lease_left = std::chrono::duration_cast<Millis>(tenure_.ends_at() - now);
+  for (const auto& topic : topics_.all()) out.topics.push_back(figures_of(*topic, now));
+  if (out.topics.size() > topics_max) {
+    // By number, which is the order of their first row: a series that was shown once is shown always.
+    const auto rest = merged(std::span{out.topics}.subspan(topics_max));
+    out.topics.resize(topics_max);
+    out.topics.push_back(rest);
+  }
+  return out;
+}
+
+}  // namespace outbox::relay
