@@ -1,5 +1,6 @@
 #include "relay/log/log.hpp"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -8,7 +9,7 @@
 namespace outbox::log {
 
 struct Logger::State {
-  Level lowest;
+  std::shared_ptr<std::atomic<Level>> lowest;
   Format format;
   Write write;
   std::vector<std::pair<std::string, std::string>> bound;
@@ -29,7 +30,8 @@ std::string_view to_string(Level level) noexcept {
 }
 
 Logger::Logger(Level lowest, Format format, Write write)
-    : state_(std::make_shared<const State>(State{lowest, format, std::move(write), {}})) {}
+    : state_(std::make_shared<const State>(
+          State{std::make_shared<std::atomic<Level>>(lowest), format, std::move(write), {}})) {}
 
 Logger Logger::with(std::string name, std::string value) const {
   if (!state_) return {};
@@ -40,8 +42,24 @@ Logger Logger::with(std::string name, std::string value) const {
   return out;
 }
 
+Logger Logger::copied_to(Write also) const {
+  if (!state_) return {};
+  State more = *state_;
+  more.write = [first = state_->write, also = std::move(also)](Level level, const std::string& line) {
+    first(level, line);
+    also(level, line);
+  };
+  Logger out;
+  out.state_ = std::make_shared<const State>(std::move(more));
+  return out;
+}
+
+void Logger::set_lowest(Level lowest) const noexcept {
+  if (state_) state_->lowest->store(lowest, std::memory_order_relaxed);
+}
+
 bool Logger::writes(Level level) const noexcept {
-  return state_ && level >= state_->lowest;
+  return state_ && level >= state_->lowest->load(std::memory_order_relaxed);
 }
 
 void Logger::write(Level level, std::string_view event, Fields fields) const noexcept try {

@@ -33,6 +33,11 @@ class Logger {
   /// The same log with one more field on every line, such as ("pipeline", "payments"). Both texts are copied.
   [[nodiscard]] Logger with(std::string name, std::string value) const;
 
+  /// The same log, whose lines also go to `also`. It must not throw.
+  [[nodiscard]] Logger copied_to(Write also) const;
+  /// From now on, for this log and every one made of it by with() and copied_to(), before or after.
+  void set_lowest(Level lowest) const noexcept;
+
   using Fields = std::initializer_list<Field>;
   void debug(std::string_view event, Fields fields = {}) const noexcept {
     write(Level::debug, event, fields);
