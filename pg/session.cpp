@@ -193,6 +193,10 @@ bool Session::broken() const {
 bool Session::in_transaction() const {
   return state_->open_transaction();
 }
+int Session::backend_pid() const {
+  return PQbackendPID(native());
+}
+
 int Session::server_version() const {
   return PQserverVersion(state_->raw());
 }

@@ -59,6 +59,8 @@ class Session {
   [[nodiscard]] bool broken() const;  ///< the server or the network closed it
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] int server_version() const;  ///< 150018 and the like
+  /// Of the process that the connection was made to: behind a pooler it is not the one that answers.
+  [[nodiscard]] int backend_pid() const;
   [[nodiscard]] pg_conn* native() const;
   /// Asks the server to cancel what runs now. Any thread. Blocks for a round trip.
   void cancel() noexcept;

@@ -1,0 +1,34 @@
+#pragma once
+// From facts to findings: every rule of `outboxd check`, one small function each. Pure.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relay/config/config.hpp"
+#include "relay/doctor/finding.hpp"
+#include "relay/doctor/postgres_facts.hpp"
+#include "relay/io/kafka_cluster_facts.hpp"
+
+namespace outbox::relay {
+
+struct JudgeLimits {
+  Millis transaction_age{300'000};          ///< an older one holds vacuum back
+  Micros clock_difference{5'000'000};       ///< between a server and this machine
+  Millis partitions_ahead{2 * 86'400'000};  ///< fewer are a warning
+  Millis retention{86'400'000};             ///< of a topic; shorter is a warning
+};
+
+/// Of the configuration and the file that it stands in. `mode`: the file's permissions; nullopt: unknown.
+[[nodiscard]] Findings judge_config(const config::Config& config, const config::Pipeline& pipeline,
+                                    std::optional<unsigned> mode);
+[[nodiscard]] Findings judge_server(const ServerFacts& facts, const config::Pipeline& pipeline,
+                                    const JudgeLimits& limits);
+/// `newest`: the migration that this program knows.
+[[nodiscard]] Findings judge_table(const TableFacts& facts, const config::Pipeline& pipeline,
+                                   std::int64_t newest, const JudgeLimits& limits);
+[[nodiscard]] Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
+                                     const JudgeLimits& limits);
+
+}  // namespace outbox::relay

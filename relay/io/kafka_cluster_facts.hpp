@@ -1,0 +1,37 @@
+#pragma once
+// What a cluster says of itself and of some topics, for `outboxd check`. Reading them blocks: never on the
+// loop.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "relay/core/types.hpp"
+#include "relay/io/kafka_options.hpp"
+
+namespace outbox::relay {
+
+struct TopicConfigFacts {
+  std::string topic{};
+  TopicState state = TopicState::present;
+  std::string reason{};  ///< for missing and forbidden
+  std::int32_t partitions = 0;
+  std::int32_t replicas = 0;    ///< of the partition that has fewest
+  std::int32_t leaderless = 0;  ///< partitions without a leader
+  /// "retention.ms" and the like; empty where the cluster does not say (no DESCRIBE_CONFIGS right).
+  std::map<std::string, std::string> config{};
+};
+
+struct ClusterFacts {
+  std::int32_t brokers = 0;
+  std::vector<TopicConfigFacts> topics{};
+};
+
+/// Shape: asks with a producer of its own, made of the operator's properties; creates no topic.
+/// Errors: fatal: properties that are refused; retry: no answer within `patience`, with librdkafka's reason.
+[[nodiscard]] Result<ClusterFacts> read_cluster_facts(const KafkaOptions& options,
+                                                      const std::vector<std::string>& topics,
+                                                      Millis patience);
+
+}  // namespace outbox::relay
