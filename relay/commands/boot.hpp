@@ -24,7 +24,9 @@ namespace outbox::commands {
 /// waits for it. Blocks: a connect and a round trip each. Answers ok, or the worst code.
 [[nodiscard]] ExitCode look_at_databases(const config::Config& config, const log::Logger& logger);
 
-/// Shape: the daemon itself: runs every pipeline until SIGTERM or SIGINT. Blocks. Answers how it ended.
-[[nodiscard]] ExitCode run_pipelines(const config::Config& config, const log::Logger& logger);
+/// Shape: the daemon itself: runs every pipeline until SIGTERM or SIGINT, and reads `file` again at SIGHUP.
+/// Blocks. Answers how it ended.
+[[nodiscard]] ExitCode run_pipelines(const config::Config& config, const std::string& file,
+                                     const log::Logger& logger);
 
 }  // namespace outbox::commands

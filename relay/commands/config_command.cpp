@@ -1,4 +1,4 @@
-// `outboxd config check | show | docs | sample`.
+// `outboxd config check | show | docs | metrics | sample`.
 
 #include <CLI/CLI.hpp>
 #include <librdkafka/rdkafka.h>
@@ -11,6 +11,7 @@
 #include "relay/commands/configured.hpp"
 #include "relay/config/print.hpp"
 #include "relay/core/kafka_library.hpp"
+#include "relay/metrics/metrics_manual.hpp"
 
 namespace outbox::commands {
 namespace {
@@ -77,6 +78,9 @@ void declare_config(CLI::App& app, Action& chosen) {
           show, chosen);
   config->add_subcommand("docs", "Print docs/configuration.md")->callback([&chosen] {
     chosen = [] { return print(config::docs() + exit_codes_markdown()); };
+  });
+  config->add_subcommand("metrics", "Print docs/metrics.md")->callback([&chosen] {
+    chosen = [] { return print(relay::metrics_manual()); };
   });
   config->add_subcommand("sample", "Print config/outboxd.yaml, a file to start from")->callback([&chosen] {
     chosen = [] { return print(config::sample()); };

@@ -34,15 +34,15 @@ ExitCode run(const std::string& file) {
   say_what_starts(config, logger);
   if (const ExitCode code = look_at_librdkafka(logger); code != ExitCode::ok) return code;
   if (const ExitCode code = look_at_databases(config, logger); code != ExitCode::ok) return code;
-  return run_pipelines(config, logger);
+  return run_pipelines(config, config_path(file), logger);
 }
 
 }  // namespace
 
 void declare_run(CLI::App& app, Action& chosen) {
   auto file = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("run", "Relay until SIGTERM or SIGINT; a second one ends it at once");
+  CLI::App* command = app.add_subcommand(
+      "run", "Relay until SIGTERM or SIGINT; a second one ends it at once, SIGHUP reads the file again");
   declare_config_file(*command, *file);
   command->callback([file, &chosen] { chosen = [file] { return run(*file); }; });
 }

@@ -1,4 +1,5 @@
-// The daemon: one loop, on it every pipeline with its database and its producer, and the signals that end it.
+// The daemon: one loop, on it every pipeline with its database and its producer, what shows them, and the
+// signals that end it or have its file read again.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -11,26 +12,35 @@
 #include <utility>
 #include <vector>
 
+#include "pg/session.hpp"
+#include "relay/admin/admin.hpp"
 #include "relay/commands/boot.hpp"
+#include "relay/commands/service.hpp"
+#include "relay/commands/value_checks.hpp"
+#include "relay/config/changes.hpp"
 #include "relay/io/asio_loop.hpp"
 #include "relay/io/kafka_broker.hpp"
 #include "relay/io/postgres_source.hpp"
+#include "relay/io/survey.hpp"
 #include "relay/shell/pipeline.hpp"
 
 namespace outbox::commands {
 namespace {
 
 constexpr int librdkafka_warning = 4;  // syslog levels
+constexpr std::size_t recent_lines = 50;
+constexpr std::size_t faults_logged_max = 20;
 
-// Handed to librdkafka at once; further rows wait in the relay. More makes each message dearer (it falls out of the
-// processor's caches), and no cluster needs more to be kept busy.
+// Handed to librdkafka at once; further rows wait in the relay. More makes each message dearer (it falls out
+// of the processor's caches), and no cluster needs more to be kept busy.
 constexpr std::int32_t published_max = 5000;
 
 struct Running {
   std::string name;
-  std::unique_ptr<relay::Broker> broker;
+  std::unique_ptr<relay::KafkaBroker> broker;
   std::unique_ptr<relay::PostgresSource> source;
   std::unique_ptr<relay::Pipeline> pipeline;
+  std::unique_ptr<relay::Survey> survey;
 };
 
 relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& logger) {
@@ -54,6 +64,30 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
                                                                       : relay::Statements::unnamed;
   options.deadline = p.postgres.statement_deadline;
   options.seed = seed;
+  return options;
+}
+
+relay::SurveyOptions survey_options(const config::Config& config, const config::Pipeline& p,
+                                    std::uint64_t seed) {
+  relay::SurveyOptions options;
+  options.connect = {.uri = p.postgres.uri, .application_name = "outboxd " + p.name + " survey"};
+  options.table = pg::parse_table_name(p.source.table).value();
+  options.prepared = p.postgres.prepared == config::Prepared::named;
+  options.every = config.admin.survey_interval;
+  options.seed = seed;
+  return options;
+}
+
+relay::AdminOptions admin_options(const config::Config& config) {
+  relay::AdminOptions options;
+  options.listen = relay::parse_listen_address(config.admin.listen).value();
+  options.instance = config.instance;
+  options.topics_max = static_cast<std::size_t>(config.admin.topics_max);
+  options.process.version = OUTBOX_VERSION;
+  options.process.librdkafka = relay::KafkaBroker::library_version();
+  options.process.libpq = pg::libpq_version();
+  options.process.started_at =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return options;
 }
 
@@ -81,12 +115,18 @@ relay::PipelineOptions pipeline_options(const config::Config& config, const conf
 
 class Daemon {
  public:
-  Daemon(const config::Config& config, log::Logger logger) : config_(config), log_(std::move(logger)) {}
+  Daemon(config::Config config, std::string file, const log::Logger& logger)
+      : config_(std::move(config)),
+        file_(std::move(file)),
+        log_(logger.copied_to(
+            [this](log::Level level, const std::string& line) { recent_.add(level, line, loop_.wall()); })) {}
 
   ExitCode run() {
     for (const auto& p : config_.pipelines)
       if (!make(p)) return ExitCode::usage;
     for (Running& r : running_) r.pipeline->start();
+    show();
+    serve();
     await_signal();
     context_.run();
     return ExitCode::ok;
@@ -104,13 +144,65 @@ class Daemon {
     auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed));
     auto pipeline =
         std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
-    running_.push_back({p.name, std::move(*broker), std::move(source), std::move(pipeline)});
+    auto survey = std::make_unique<relay::Survey>(context_, survey_options(config_, p, seed + 1));
+    running_.push_back(
+        {p.name, std::move(*broker), std::move(source), std::move(pipeline), std::move(survey)});
     return true;
+  }
+
+  void show() {
+    relay::AdminOptions options = admin_options(config_);
+    if (std::holds_alternative<relay::NoAddress>(options.listen)) return;
+    std::vector<relay::AdminSubject> subjects;
+    for (Running& r : running_) {
+      subjects.push_back({r.name, r.pipeline.get(), r.survey.get()});
+      r.survey->start();
+    }
+    admin_ = std::make_unique<relay::Admin>(context_, loop_, std::move(options), std::move(subjects), recent_,
+                                            log_);
+    admin_->start();
+  }
+
+  void serve() {
+    std::vector<ServiceSubject> subjects;
+    for (Running& r : running_)
+      subjects.push_back({r.name, r.pipeline.get(), r.broker.get(), r.survey.get()});
+    service_ =
+        std::make_unique<Service>(loop_, relay::ServiceNotify::from_environment(), std::move(subjects), log_);
+    service_->start();
+  }
+
+  void reload() {
+    if (stopping_) return;
+    const auto loaded = config::load_file(file_, config::process_surroundings());
+    const config::Faults faults = loaded ? value_faults(*loaded) : loaded.error();
+    for (std::size_t i = 0; i < std::min(faults.size(), faults_logged_max); ++i)
+      log_.error("reload_refused", {{"fault", faults[i].text(file_)}, {"next", "nothing was changed"}});
+    if (!faults.empty()) return;
+    const config::Changes changed = config::changes(config_, loaded->config);
+    config_ = config::with_live(std::move(config_), loaded->config);
+    apply();
+    for (const std::string& option : changed.restart)
+      log_.warn("needs_restart", {{"option", option}, {"next", "what runs keeps its value until then"}});
+    std::string live;
+    for (const std::string& option : changed.live) live.append(live.empty() ? "" : " ").append(option);
+    log_.info("reloaded", {{"changed", live}, {"needs_restart", changed.restart.size()}});
+  }
+
+  // Every option that the table marks as live.
+  void apply() {
+    log_.set_lowest(static_cast<log::Level>(config_.log.level));
+    if (admin_) admin_->topics_max(static_cast<std::size_t>(config_.admin.topics_max));
+    for (Running& r : running_) r.survey->every(config_.admin.survey_interval);
   }
 
   void await_signal() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
+      if (signal == SIGHUP) {
+        service_->reload([this] { reload(); });
+        return await_signal();
+      }
       if (stopping_) {
         log_.warn("ended_at_once",
                   {{"signal", signal}, {"next", "what was in flight is sent again; consumers deduplicate"}});
@@ -118,30 +210,38 @@ class Daemon {
       }
       stopping_ = true;
       log_.info("stop_requested", {{"signal", signal}});
+      service_->stopping(config_.shutdown.timeout);
       for (Running& r : running_) r.pipeline->stop([this] { one_stopped(); });
       await_signal();
     });
   }
 
   void one_stopped() {
-    if (++stopped_ == running_.size()) signals_.cancel();
-    if (stopped_ == running_.size()) context_.stop();
+    if (++stopped_ < running_.size()) return;
+    signals_.cancel();
+    if (admin_) admin_->stop();
+    for (Running& r : running_) r.survey->stop();
+    context_.stop();
   }
 
-  const config::Config& config_;
-  log::Logger log_;
+  config::Config config_;
+  const std::string file_;
   boost::asio::io_context context_{1};
   relay::AsioLoop loop_{context_};
-  boost::asio::signal_set signals_{context_, SIGTERM, SIGINT};
+  log::Recent recent_{recent_lines};
+  log::Logger log_;
+  boost::asio::signal_set signals_{context_, SIGTERM, SIGINT, SIGHUP};
   std::vector<Running> running_;
+  std::unique_ptr<relay::Admin> admin_;
+  std::unique_ptr<Service> service_;
   std::size_t stopped_ = 0;
   bool stopping_ = false;
 };
 
 }  // namespace
 
-ExitCode run_pipelines(const config::Config& config, const log::Logger& logger) {
-  return Daemon{config, logger}.run();
+ExitCode run_pipelines(const config::Config& config, const std::string& file, const log::Logger& logger) {
+  return Daemon{config, file, logger}.run();
 }
 
 }  // namespace outbox::commands

@@ -9,6 +9,7 @@
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
 #include "relay/core/kafka_properties.hpp"
+#include "relay/io/listen_address.hpp"
 
 namespace outbox::commands {
 namespace {
@@ -67,6 +68,8 @@ void check_pipeline(const Pipeline& pipeline, const Origins& origins, Faults& fa
 
 Faults value_faults(const Loaded& loaded) {
   Faults faults;
+  if (const auto listen = relay::parse_listen_address(loaded.config.admin.listen); !listen)
+    faults.push_back({place_of(loaded.process, "admin.listen"), "admin.listen", listen.error().text()});
   for (std::size_t i = 0; i < loaded.config.pipelines.size(); ++i) {
     check_pipeline(loaded.config.pipelines[i], loaded.pipelines[i], faults);
   }

@@ -76,11 +76,19 @@ struct Shutdown {
   friend bool operator==(const Shutdown&, const Shutdown&) = default;
 };
 
+struct Admin {
+  std::string listen;  ///< as written; relay::parse_listen_address reads it
+  std::int32_t topics_max = 0;
+  Millis survey_interval{};
+  friend bool operator==(const Admin&, const Admin&) = default;
+};
+
 /// One process.
 struct Config {
   std::string instance;  ///< empty: HOST:PID-RANDOM, made at start
   Log log;
   Shutdown shutdown;
+  Admin admin;
   std::vector<Pipeline> pipelines;  ///< at least one
   friend bool operator==(const Config&, const Config&) = default;
 };

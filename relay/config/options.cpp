@@ -62,6 +62,7 @@ constexpr std::array process_table{
                                         .kind = Kind::choice,
                                         .fallback = "info",
                                         .choices = "debug|info|warn|error",
+                                        .reload = Reload::live,
                                         .doc = "The lowest level that is written."}),
     process<&Config::log, &Log::format>({.path = "log.format",
                                          .kind = Kind::choice,
@@ -78,6 +79,37 @@ constexpr std::array process_table{
          .doc = "How long a stopping process waits for Kafka's acknowledgements and their marks. What is "
                 "unacknowledged "
                 "then is sent again by the next owner."}),
+    process<&Config::admin, &Admin::listen>({.path = "admin.listen",
+                                             .fallback = "127.0.0.1:9464",
+                                             .lowest = "1",
+                                             .highest = "255",
+                                             .doc = "Where `/metrics`, `/healthz`, `/readyz`, `/status` and "
+                                                    "the status page are: an address and a port, "
+                                                    "`unix:/path`, or `off`. Whoever reaches it can read "
+                                                    "topics, keys on hold and errors, and change "
+                                                    "nothing. All interfaces only where `0.0.0.0` or `[::]` "
+                                                    "is written. Where the port is taken, the "
+                                                    "relay works without it and tries again."}),
+    process<&Config::admin, &Admin::topics_max>(
+        {.path = "admin.topics_max",
+         .kind = Kind::count,
+         .fallback = "100",
+         .lowest = "0",
+         .highest = "10000",
+         .reload = Reload::live,
+         .doc =
+             "The most topics of a pipeline that metrics and status tell apart, in the order of their first "
+             "message; the others are told together."}),
+    process<&Config::admin, &Admin::survey_interval>(
+        {.path = "admin.survey_interval",
+         .kind = Kind::duration,
+         .fallback = "5s",
+         .lowest = "1s",
+         .highest = "1h",
+         .reload = Reload::live,
+         .doc =
+             "How often the table is counted for metrics and status page, on a connection of its own. Longer "
+             "where counting takes long: never more than a twentieth of the time."}),
 };
 
 constexpr std::array pipeline_table{

@@ -315,6 +315,10 @@ std::string KafkaBroker::library_notes() {
   return text;
 }
 
+bool KafkaBroker::answered() const {
+  return state_->link.answered();
+}
+
 void KafkaBroker::start(Events events) {
   state_->events = std::move(events);
   state_->phase = State::Phase::running;

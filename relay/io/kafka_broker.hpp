@@ -37,6 +37,9 @@ class KafkaBroker final : public Broker {
   [[nodiscard]] static std::string library_version();
   [[nodiscard]] static std::string library_notes();
 
+  /// Whether the cluster has answered anything since start(), which asks it.
+  [[nodiscard]] bool answered() const;
+
   void start(Events events) override;
   /// Blocks only where messages are in flight: until librdkafka looks at no payload any more, mostly some
   /// milliseconds.

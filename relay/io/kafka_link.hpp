@@ -31,16 +31,21 @@ class KafkaLink {
   /// The cluster has answered something.
   void proven();
   [[nodiscard]] LinkState state() const { return state_; }
+  /// Whether the cluster has ever answered: asked for from start() on.
+  [[nodiscard]] bool answered() const { return answered_; }
 
  private:
+  void greet();
   void ask();
   void answered(bool yes);
 
   Ask ask_;
   boost::asio::steady_timer pause_;
+  boost::asio::steady_timer greeting_;
   Told told_;
   LinkState state_ = LinkState::up;
   bool asking_ = false;
+  bool answered_ = false;
   std::string cause_;           // the last error that says more than "all brokers are down"
   std::shared_ptr<int> alive_;  // late answers look whether it is still there
 };

@@ -2,6 +2,7 @@
 // A database, topics, and the real outboxd between them. For tests of what a relay does as a whole.
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,17 +10,25 @@
 
 #include "tests/integration/sql_fixture.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/http.hpp"
 #include "tests/support/kafka.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace outbox::test {
 
+inline constexpr std::string_view admin_socket = "socket";  ///< one of the rig's own
+
 struct RigOptions {
   relay::MigrateOptions migrate{};
   std::string source = "poll_interval: 100ms";  ///< more members of `source:`
   std::string pipeline{};                       ///< more lines of the pipeline, each "    name: …\n"
+  std::string admin{"off"};                     ///< `admin.listen`
+  std::string process{};                        ///< more lines behind `admin.listen`, then of the top level
   std::string kafka{};                          ///< a cluster of the test's own; empty: the shared one
+  std::string properties{};                     ///< more of `kafka:`, each ", name: value"
+  std::string uri{};                            ///< in place of the database's own
+  std::map<std::string, std::string> env{};     ///< of the relays
   std::string server{};                         ///< a PostgreSQL of the test's own; empty: the shared one
 };
 
@@ -42,10 +51,19 @@ class RelayRig {
 
   /// Starts an outboxd; several may run.
   Process& start() {
-    write_file(folder_ / "outboxd.yaml", yaml());
+    write();
     relays_.push_back(std::make_unique<Process>(
-        OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}}));
+        OUTBOXD_PROGRAM,
+        ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}, .env = options_.env}));
     return *relays_.back();
+  }
+  /// Writes the file anew, as the options say now.
+  void write() const { write_file(folder_ / "outboxd.yaml", yaml()); }
+  void write(std::string_view text) const { write_file(folder_ / "outboxd.yaml", text); }
+  [[nodiscard]] RigOptions& options() { return options_; }
+  /// Where the relay shows itself: `options.admin` must be admin_socket.
+  [[nodiscard]] HttpReply shown(std::string_view target) const {
+    return http_get({.path = (folder_ / "admin.sock").string()}, target);
   }
   [[nodiscard]] std::string count(std::string_view status) {
     return ask("SELECT count(*) FROM " + table() + " WHERE status = '" + std::string{status} + "'");
@@ -70,9 +88,13 @@ class RelayRig {
     std::string table = options_.migrate.table.quoted();
     std::string yaml_quoted;  // in YAML's single quotes, one of those is doubled
     for (const char c : table) yaml_quoted += c == '\'' ? std::string{"''"} : std::string{c};
-    return "pipelines:\n  - name: rig\n    postgres: { uri: \"" + uri() + "\" }\n    source: { table: '" +
-           yaml_quoted + "', " + options_.source + " }\n    lease: { ttl: 2s }\n" + options_.pipeline +
-           "    kafka: { bootstrap.servers: \"" + kafka() + "\" }\n";
+    const std::string listen =
+        options_.admin == admin_socket ? "unix:" + (folder_ / "admin.sock").string() : options_.admin;
+    const std::string from = options_.uri.empty() ? uri() : options_.uri;
+    return "admin:\n  listen: \"" + listen + "\"\n" + options_.process + "pipelines:\n  - name: rig\n" +
+           "    postgres: { uri: \"" + from + "\" }\n    source: { table: '" + yaml_quoted + "', " +
+           options_.source + " }\n    lease: { ttl: 2s }\n" + options_.pipeline +
+           "    kafka: { bootstrap.servers: \"" + kafka() + "\"" + options_.properties + " }\n";
   }
 
   RigOptions options_;

@@ -76,7 +76,7 @@ TEST_CASE("an unknown key is refused with what was meant, or where it belongs, o
   CHECK(faults_of(smallest("    lanes: 4\n")) ==
         "f:5:5: pipelines[payments].lanes: is not an option here; it belongs under `source`\n");
   CHECK(faults_of(smallest("", "zzz: 4\n")) ==
-        "f:1:1: zzz: is not an option here; there are instance, log, shutdown, pipelines\n");
+        "f:1:1: zzz: is not an option here; there are instance, log, shutdown, admin, pipelines\n");
   CHECK(faults_of(smallest("    source.mode: poll\n")) ==
         "f:5:5: pipelines[payments].source.mode: is not an option here; it belongs under `source`\n");
 }

@@ -20,14 +20,8 @@ class Reader {
   }
 
   Status counts(StatusReport& report) {
-    return one(on_table(queries::status_counts), {}, [&](const Rows& r) {
-      report.counts.pending = r.integer(0, 0);
-      report.counts.due = r.integer(0, 1);
-      report.counts.scheduled = r.integer(0, 2);
-      report.counts.held = r.integer(0, 3);
-      report.counts.dead = r.integer(0, 4);
-      if (!r.is_null(0, 5)) report.oldest = Millis{std::max<std::int64_t>(0, r.integer(0, 5))};
-    });
+    return one(on_table(queries::status_counts), {},
+               [&](const Rows& r) { relay::read_counts(r, report.counts, report.oldest); });
   }
 
   Status sent_estimate(Counts& counts) {
@@ -51,26 +45,15 @@ class Reader {
   Status lanes(StatusReport& report) {
     pg::Params params;
     params.text(source_);
-    return one(in_schema(queries::status_lanes), params, [&](const Rows& r) {
-      for (int i = 0; i < r.size(); ++i) {
-        report.lanes.push_back({static_cast<std::int16_t>(r.integer(i, 0)), std::string(r.text(i, 1)),
-                                r.integer(i, 2), Millis{r.integer(i, 3)}, Millis{r.integer(i, 4)},
-                                std::strtod(std::string(r.text(i, 5)).c_str(), nullptr)});
-      }
-    });
+    return one(in_schema(queries::status_lanes), params,
+               [&](const Rows& r) { report.lanes = relay::read_lanes(r); });
   }
 
   Status holds(StatusReport& report) {
     pg::Params params;
     params.text(source_).i32(holds_shown_max);
-    return one(in_schema(queries::status_holds), params, [&](const Rows& r) {
-      for (int i = 0; i < r.size(); ++i) {
-        report.holds.push_back({std::string(r.text(i, 0)), std::string(r.text(i, 1)),
-                                std::string(r.text(i, 2)), static_cast<std::int32_t>(r.integer(i, 3)),
-                                std::string(r.text(i, 4)), Millis{r.integer(i, 5)}});
-        report.holds_total = r.integer(i, 6);
-      }
-    });
+    return one(in_schema(queries::status_holds), params,
+               [&](const Rows& r) { report.holds = relay::read_holds(r, report.holds_total); });
   }
 
  private:

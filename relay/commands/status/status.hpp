@@ -10,38 +10,14 @@
 #include "base/result.hpp"
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
+#include "relay/io/survey_facts.hpp"
 
 namespace outbox::commands {
 
-struct Counts {
-  std::int64_t pending = 0;    ///< to be sent at once
-  std::int64_t due = 0;        ///< scheduled, their time has come
-  std::int64_t scheduled = 0;  ///< scheduled for later
-  std::int64_t held = 0;
-  std::int64_t dead = 0;
-  std::int64_t sent = 0;       ///< estimated where `sent_estimated`: with the cancelled and discarded ones
-  std::int64_t cancelled = 0;  ///< only in an exact count
-  std::int64_t discarded = 0;  ///< only in an exact count
-  bool sent_estimated = true;
-};
-
-struct LaneState {
-  std::int16_t lane = 0;
-  std::string owner;  ///< empty: nobody's
-  std::int64_t epoch = 0;
-  Millis renewed_ago{};
-  Millis remaining{};  ///< negative: the lease has run out
-  double sent_per_s = 0;
-};
-
-struct HoldState {
-  std::string scope;
-  std::string topic;
-  std::string key;
-  std::int32_t partition = -1;
-  std::string reason;
-  Millis age{};
-};
+using relay::Counts;
+using relay::holds_shown_max;
+using relay::HoldState;
+using relay::LaneState;
 
 struct StatusReport {
   Counts counts;
@@ -54,8 +30,6 @@ struct StatusReport {
   /// Over all live owners.
   [[nodiscard]] double sent_per_s() const;
 };
-
-inline constexpr int holds_shown_max = 20;
 
 enum class Counting { cheap, exact };
 

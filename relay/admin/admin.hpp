@@ -1,0 +1,66 @@
+#pragma once
+// What a running relay shows of itself: /metrics, /healthz, /readyz, /status and a page. It reads figures
+// that the loop's thread owns, on that thread, so a scrape sees one moment and the money path pays nothing
+// between scrapes. Lifecycle: constructed → start() → stop(), before the pipelines go. Thread: the loop's.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "relay/io/http_server.hpp"
+#include "relay/io/survey.hpp"
+#include "relay/log/recent.hpp"
+#include "relay/metrics/process_figures.hpp"
+#include "relay/shell/pipeline.hpp"
+
+namespace outbox::relay {
+
+struct AdminOptions {
+  ListenAddress listen{};
+  HttpLimits limits{};
+  std::string instance{};
+  std::size_t topics_max = 100;
+  ProcessFigures process{};  ///< versions and start; the rest is filled in at a scrape
+};
+
+/// What it shows; all of it outlives the Admin.
+struct AdminSubject {
+  std::string name{};
+  const Pipeline* pipeline = nullptr;
+  const Survey* survey = nullptr;
+};
+
+struct PipelineView;
+class History;
+
+class Admin {
+ public:
+  Admin(boost::asio::io_context& context, Loop& loop, AdminOptions options,
+        std::vector<AdminSubject> subjects, const log::Recent& recent, log::Logger log);
+  ~Admin();
+  Admin(const Admin&) = delete;
+  Admin& operator=(const Admin&) = delete;
+
+  void start();
+  void stop();
+  void topics_max(std::size_t topics);
+  [[nodiscard]] HttpAnswer answer(std::string_view target);
+
+ private:
+  [[nodiscard]] HttpAnswer metrics();
+  [[nodiscard]] HttpAnswer readiness();
+  [[nodiscard]] HttpAnswer status();
+  [[nodiscard]] std::vector<PipelineView> views() const;
+  void sample();
+
+  Loop& loop_;
+  AdminOptions options_;
+  std::vector<AdminSubject> subjects_;
+  std::vector<History> histories_;
+  const log::Recent& recent_;
+  log::Logger log_;
+  HttpServer server_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // its timer outlives nobody
+};
+
+}  // namespace outbox::relay

@@ -1,0 +1,232 @@
+// `outboxd check`: looks at configuration, database and cluster, and says what is wrong with them and what to
+// do; `outboxd check partition KEY TOPIC`: where a key goes.
+
+#include <CLI/CLI.hpp>
+#include <librdkafka/rdkafka.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "relay/commands/command_line.hpp"
+#include "relay/commands/configured.hpp"
+#include "relay/commands/migrate/migration_script.hpp"
+#include "relay/core/kafka_library.hpp"
+#include "relay/core/partitioner.hpp"
+#include "relay/doctor/judge.hpp"
+#include "relay/io/source_facts.hpp"
+#include "sql/queries.hpp"
+
+namespace outbox::commands {
+namespace {
+
+using relay::Finding;
+using relay::Findings;
+using relay::Severity;
+
+constexpr Millis kafka_patience{10'000};
+
+struct Asked {
+  std::string file;
+  std::string pipeline;
+  bool json = false;
+  int old_transaction_s = 300;
+  std::string key;
+  std::string topic;
+};
+
+void append(Findings& to, Findings more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// A refusal needs a change, silence needs a server.
+Finding failed(std::string check, const Error& error) {
+  const bool away = exit_code_of(error) == ExitCode::unreachable;
+  return {std::move(check), away ? Severity::away : Severity::error,
+          error.message + (error.code.empty() ? "" : " (" + error.code + ")"), error.advice};
+}
+
+ExitCode code_of(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+    case Severity::note:
+      return ExitCode::ok;
+    case Severity::warning:
+      return ExitCode::failed;
+    case Severity::error:
+      return ExitCode::refused;
+    case Severity::away:
+      return ExitCode::unreachable;
+  }
+  return ExitCode::failed;
+}
+
+Result<pg::Session> connect(const config::Pipeline& pipeline) {
+  pg::ConnectOptions options;
+  options.uri = pipeline.postgres.uri;
+  options.application_name = "outboxd check";
+  return pg::Session::connect(options);
+}
+
+// Answers the topics to ask Kafka about.
+std::vector<relay::WaitingTopic> examine_table(pg::Session& session, const config::Pipeline& pipeline,
+                                               const relay::JudgeLimits& limits, Findings& out) {
+  const auto table = pg::parse_table_name(pipeline.source.table).value();
+  if (const auto fit = relay::inspect(session, table); !fit) {
+    out.push_back(failed("table.fit", fit.error()));
+    return {};
+  }
+  out.push_back(
+      {"table.fit", Severity::ok, pipeline.source.table + " is there, with the rights to work it", ""});
+  if (const auto facts = relay::read_table_facts(session, table); facts)
+    append(out, relay::judge_table(*facts, pipeline, relay::migrations().back().version, limits));
+  else
+    out.push_back(failed("table.facts", facts.error()));
+  auto topics = relay::read_waiting_topics(session, table);
+  if (!topics) out.push_back(failed("table.topics", topics.error()));
+  return topics ? std::move(*topics) : std::vector<relay::WaitingTopic>{};
+}
+
+std::vector<relay::WaitingTopic> examine_postgres(const config::Pipeline& pipeline,
+                                                  const relay::JudgeLimits& limits, Findings& out) {
+  auto session = connect(pipeline);
+  if (!session) {
+    out.push_back(failed("postgres.reachable", session.error()));
+    return {};
+  }
+  out.push_back({"postgres.reachable", Severity::ok, "connected", ""});
+  if (const auto facts = relay::read_server_facts(*session); facts)
+    append(out, relay::judge_server(*facts, pipeline, limits));
+  else
+    out.push_back(failed("postgres.facts", facts.error()));
+  return examine_table(*session, pipeline, limits, out);
+}
+
+void examine_library(Findings& out) {
+  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
+  const std::string is = "librdkafka " + std::string{rd_kafka_version_str()};
+  if (judgement.fit == relay::LibraryFit::fit)
+    out.push_back({"kafka.library", Severity::ok, is, ""});
+  else
+    out.push_back({"kafka.library",
+                   judgement.fit == relay::LibraryFit::unfit ? Severity::error : Severity::note,
+                   is + ": " + std::string{judgement.why}, ""});
+}
+
+void examine_kafka(const config::Pipeline& pipeline, const std::vector<relay::WaitingTopic>& waiting,
+                   const relay::JudgeLimits& limits, Findings& out) {
+  std::vector<std::string> topics;
+  for (const auto& topic : waiting) topics.push_back(topic.topic);
+  relay::KafkaOptions options;
+  options.properties = pipeline.kafka;
+  const auto facts = relay::read_cluster_facts(options, topics, kafka_patience);
+  if (facts)
+    append(out, relay::judge_cluster(*facts, waiting, limits));
+  else
+    out.push_back(failed("kafka.reachable", facts.error()));
+}
+
+std::optional<unsigned> mode_of(const std::string& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0) return std::nullopt;
+  return found.st_mode & 07777U;
+}
+
+ExitCode check(const Asked& asked) {
+  const auto loaded = load_or_report(asked.file);
+  if (!loaded) return loaded.error();
+  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  if (!pipelines) return pipelines.error();
+  const relay::JudgeLimits limits{.transaction_age = Millis{asked.old_transaction_s * 1000LL}};
+  ExitCode code = ExitCode::ok;
+  for (const config::Pipeline& p : *pipelines) {
+    Findings findings = relay::judge_config(loaded->config, p, mode_of(config_path(asked.file)));
+    const auto waiting = examine_postgres(p, limits, findings);
+    examine_library(findings);
+    examine_kafka(p, waiting, limits, findings);
+    code = worse(code, code_of(relay::worst(findings)));
+    const std::string out =
+        asked.json ? relay::findings_json(p.name, findings) + "\n" : relay::findings_text(p.name, findings);
+    if (std::fputs(out.c_str(), stdout) < 0) return ExitCode::failed;
+  }
+  return code;
+}
+
+// The count that is pinned in the database; the cluster's where there is none yet.
+Result<std::pair<std::int32_t, bool>> partitions_of(const config::Pipeline& pipeline,
+                                                    const std::string& topic) {
+  const auto table = pg::parse_table_name(pipeline.source.table).value();
+  auto session = connect(pipeline);
+  if (!session) return failure(session.error());
+  pg::Params params;
+  params.text(table.schema + "." + table.table).text(topic);
+  const auto rows = session->exec(
+      pg::fill_template(sql::queries::source_pinned, {{"schema", table.quoted_schema()}}), params);
+  if (!rows) return failure(rows.error());
+  if (!rows->empty()) return std::pair{static_cast<std::int32_t>(rows->integer(0, 0)), true};
+  relay::KafkaOptions options;
+  options.properties = pipeline.kafka;
+  const auto facts = relay::read_cluster_facts(options, {topic}, kafka_patience);
+  if (!facts) return failure(facts.error());
+  if (facts->topics.front().state != relay::TopicState::present)
+    return failure(Disposition::fatal, "topic " + topic + ": " + facts->topics.front().reason);
+  return std::pair{facts->topics.front().partitions, false};
+}
+
+ExitCode check_partition(const Asked& asked) {
+  const auto loaded = load_or_report(asked.file);
+  if (!loaded) return loaded.error();
+  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  if (!pipelines) return pipelines.error();
+  ExitCode code = ExitCode::ok;
+  for (const config::Pipeline& p : *pipelines) {
+    const auto partitions = partitions_of(p, asked.topic);
+    if (!partitions) {
+      code = worse(code, report(p.name, partitions.error()));
+      continue;
+    }
+    const auto [count, pinned] = *partitions;
+    const auto partition = relay::partition_of_key(asked.key, count).value;
+    if (asked.json) {
+      const nlohmann::json out{{"pipeline", p.name},     {"topic", asked.topic}, {"key", asked.key},
+                               {"partition", partition}, {"partitions", count},  {"pinned", pinned}};
+      std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    } else {
+      std::printf("%s: partition %d of %d (%s)\n", p.name.c_str(), partition, count,
+                  pinned ? "pinned" : "not pinned yet: the topic's present count");
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+void declare_check(CLI::App& app, Action& chosen) {
+  auto asked = std::make_shared<Asked>();
+  CLI::App* command = app.add_subcommand(
+      "check", "What is wrong with configuration, database and cluster, and what to do about it");
+  declare_config_file(*command, asked->file);
+  declare_pipeline(*command, asked->pipeline);
+  command->add_flag("--json", asked->json, "One JSON object a pipeline");
+  command
+      ->add_option("--old-transaction", asked->old_transaction_s,
+                   "Seconds after which an open transaction is too old")
+      ->check(CLI::Range(0, 86'400))
+      ->capture_default_str();
+  command->footer(
+      "Exit status: 0 all well, or notes only; 1 the worst is a warning; 4 an error; 3 a server did not "
+      "answer.");
+  CLI::App* partition = command->add_subcommand("partition", "Where Kafka gets the messages of a key");
+  partition->add_option("key", asked->key, "The key")->required()->type_name("KEY");
+  partition->add_option("topic", asked->topic, "The topic")->required()->type_name("TOPIC");
+  partition->fallthrough();
+  command->callback([asked, partition, &chosen] {
+    chosen = [asked, of_key = partition->parsed()] {
+      return of_key ? check_partition(*asked) : check(*asked);
+    };
+  });
+}
+
+}  // namespace outbox::commands

@@ -1,0 +1,109 @@
+#include "relay/metrics/collect.hpp"
+
+#include <array>
+#include <string>
+
+namespace outbox::relay {
+namespace {
+
+constexpr std::array<std::string_view, 5> phases{"standby", "working", "draining", "stopping", "stopped"};
+
+double seconds(std::chrono::nanoseconds t) {
+  return std::chrono::duration<double>(t).count();
+}
+
+void collect_health(std::string_view name, const Figures& f, Exposition& out) {
+  out.add(metric("outboxd_ready"), {name}, f.judgement.verdict == Verdict::ready);
+  out.add(metric("outboxd_stuck"), {name}, f.judgement.verdict == Verdict::stuck);
+  for (const auto phase : phases) out.add(metric("outboxd_phase"), {name, phase}, phase == f.phase);
+  out.add(metric("outboxd_postgres_up"), {name}, !f.signs.postgres_down);
+  out.add(metric("outboxd_postgres_losses_total"), {name}, f.signs.postgres_losses);
+  out.add(metric("outboxd_kafka_up"), {name}, !f.signs.kafka_down);
+  out.add(metric("outboxd_kafka_losses_total"), {name}, f.signs.kafka_losses);
+}
+
+void collect_lanes(std::string_view name, const Figures& f, Exposition& out) {
+  out.add(metric("outboxd_lanes_held"), {name}, std::ssize(f.lanes));
+  for (const Lease& lease : f.lanes)
+    out.add(metric("outboxd_lane_epoch"), {name, std::to_string(lease.lane.value)}, lease.epoch.value);
+  out.add(metric("outboxd_lease_left_seconds"), {name}, seconds(f.lease_left.value_or(Millis{0})));
+  out.add(metric("outboxd_tenures_total"), {name}, f.counters.tenures);
+  out.add(metric("outboxd_tenures_lost_total"), {name}, f.counters.tenures_lost);
+  out.add(metric("outboxd_lane_lost_rows_total"), {name}, f.counters.lane_lost);
+}
+
+void collect_rows(std::string_view name, const Figures& f, Exposition& out) {
+  const Counters& c = f.counters;
+  out.add(metric("outboxd_claims_total"), {name}, c.claims);
+  out.add(metric("outboxd_claims_failed_total"), {name}, c.claims_failed);
+  out.add(metric("outboxd_claim_seconds"), {name}, f.timings->claim);
+  out.add(metric("outboxd_claimed_rows_total"), {name}, c.claimed);
+  out.add(metric("outboxd_dropped_rows_total"), {name}, c.dropped);
+  out.add(metric("outboxd_held_rows_total"), {name}, c.held);
+  out.add(metric("outboxd_claim_to_ack_seconds"), {name}, f.timings->claim_to_ack);
+  out.add(metric("outboxd_created_to_ack_seconds"), {name}, f.timings->created_to_ack);
+  out.add(metric("outboxd_marks_total"), {name}, c.marks);
+  out.add(metric("outboxd_marks_failed_total"), {name}, c.marks_failed);
+  out.add(metric("outboxd_mark_seconds"), {name}, f.timings->mark);
+  out.add(metric("outboxd_marked_rows_total"), {name}, c.marked);
+  out.add(metric("outboxd_in_flight_rows"), {name}, f.flight_rows);
+  out.add(metric("outboxd_in_flight_bytes"), {name}, f.flight_bytes);
+  out.add(metric("outboxd_producers_total"), {name}, c.producers);
+  out.add(metric("outboxd_notifications_total"), {name}, c.hints);
+  out.add(metric("outboxd_asleep"), {name}, f.asleep);
+}
+
+void collect_topics(std::string_view name, const Figures& f, Exposition& out) {
+  for (const TopicFigures& t : f.topics) {
+    out.add(metric("outboxd_published_total"), {name, t.name}, t.counters.published);
+    out.add(metric("outboxd_acked_total"), {name, t.name}, t.counters.acked);
+    out.add(metric("outboxd_dead_total"), {name, t.name}, t.counters.dead);
+    out.add(metric("outboxd_topic_held"), {name, t.name}, t.held);
+    out.add(metric("outboxd_topic_careful"), {name, t.name}, t.careful);
+    out.add(metric("outboxd_topic_partitions"), {name, t.name}, static_cast<std::int64_t>(t.partitions));
+    out.add(metric("outboxd_topic_waiting_rows"), {name, t.name}, t.waiting);
+  }
+}
+
+void collect_survey(std::string_view name, const SurveyFigures& s, MonoTime now, Exposition& out) {
+  out.add(metric("outboxd_surveys_failed_total"), {name}, s.failed);
+  if (!s.taken_at) return;
+  const SurveyFacts& facts = s.facts;
+  out.add(metric("outboxd_survey_age_seconds"), {name}, seconds(now - *s.taken_at));
+  out.add(metric("outboxd_survey_seconds"), {name}, seconds(s.took));
+  out.add(metric("outboxd_pending_rows"), {name}, facts.counts.pending + facts.counts.due);
+  out.add(metric("outboxd_scheduled_rows"), {name}, facts.counts.scheduled);
+  out.add(metric("outboxd_held_rows"), {name}, facts.counts.held);
+  out.add(metric("outboxd_dead_rows"), {name}, facts.counts.dead);
+  out.add(metric("outboxd_oldest_pending_age_seconds"), {name}, seconds(facts.oldest.value_or(Millis{0})));
+  out.add(metric("outboxd_holds"), {name}, facts.holds_total);
+  if (facts.partitions_ahead)
+    out.add(metric("outboxd_partitions_ahead_seconds"), {name}, seconds(*facts.partitions_ahead));
+  out.add(metric("outboxd_default_partition_bytes"), {name}, facts.default_partition_bytes);
+  out.add(metric("outboxd_xmin_age_transactions"), {name}, facts.xmin_age);
+}
+
+}  // namespace
+
+void collect(const ProcessFigures& process, Exposition& out) {
+  const ProcessUse use = process_use();
+  out.add(metric("outboxd_build_info"), {process.version, process.librdkafka, process.libpq}, true);
+  out.add(metric("process_start_time_seconds"), {}, process.started_at);
+  out.add(metric("process_cpu_seconds_total"), {}, use.cpu_seconds);
+  out.add(metric("process_resident_memory_bytes"), {}, use.resident_bytes);
+  out.add(metric("process_open_fds"), {}, use.open_fds);
+  out.add(metric("outboxd_log_lines_total"), {"warn"}, process.warnings);
+  out.add(metric("outboxd_log_lines_total"), {"error"}, process.errors);
+  out.add(metric("outboxd_admin_requests_total"), {}, process.requests);
+  out.add(metric("outboxd_admin_refused_total"), {}, process.refused);
+}
+
+void collect(const PipelineView& pipeline, MonoTime now, Exposition& out) {
+  collect_health(pipeline.name, pipeline.figures, out);
+  collect_lanes(pipeline.name, pipeline.figures, out);
+  collect_rows(pipeline.name, pipeline.figures, out);
+  collect_topics(pipeline.name, pipeline.figures, out);
+  collect_survey(pipeline.name, pipeline.survey, now, out);
+}
+
+}  // namespace outbox::relay

@@ -1,0 +1,165 @@
+#pragma once
+// The one table of metrics. /metrics exposes it, docs/metrics.md is generated from it, and the alert rules
+// and the dashboard are checked against it: a metric is added by one row here and one line in collect.cpp. A
+// name that is not in here does not compile.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace outbox::relay {
+
+enum class MetricType { counter, gauge, histogram };
+
+struct MetricFacts {
+  std::string_view name;
+  MetricType type = MetricType::gauge;
+  std::string_view unit;    ///< for people; a name ends in it where Prometheus wants that
+  std::string_view labels;  ///< "pipeline,topic"
+  std::string_view help;    ///< one sentence
+};
+
+inline constexpr std::array metric_table{
+    // The process.
+    MetricFacts{"outboxd_build_info", MetricType::gauge, "1", "version,librdkafka,libpq",
+                "What runs: always 1, the versions are in its labels."},
+    MetricFacts{"process_start_time_seconds", MetricType::gauge, "seconds", "",
+                "When the process started, since 1970."},
+    MetricFacts{"process_cpu_seconds_total", MetricType::counter, "seconds", "",
+                "Processor time used, by user and system together."},
+    MetricFacts{"process_resident_memory_bytes", MetricType::gauge, "bytes", "", "Memory in use."},
+    MetricFacts{"process_open_fds", MetricType::gauge, "descriptors", "", "Open file descriptors."},
+    MetricFacts{"outboxd_log_lines_total", MetricType::counter, "lines", "level",
+                "Lines logged as a warning or an error."},
+    MetricFacts{"outboxd_admin_requests_total", MetricType::counter, "requests", "",
+                "Requests that the admin endpoint answered."},
+    MetricFacts{"outboxd_admin_refused_total", MetricType::counter, "connections", "",
+                "Connections to the admin endpoint that were refused or cut: too many, too slow, too large, "
+                "or no HTTP."},
+    // Is it well?
+    MetricFacts{"outboxd_ready", MetricType::gauge, "0 or 1", "pipeline",
+                "1 while the pipeline gets on, or has nothing to do; /readyz says the reason of a 0."},
+    MetricFacts{"outboxd_stuck", MetricType::gauge, "0 or 1", "pipeline",
+                "1 while work stands still although no server is known to be away."},
+    MetricFacts{"outboxd_phase", MetricType::gauge, "0 or 1", "pipeline,phase",
+                "1 for the phase that the pipeline is in: standby, working, draining, stopping, stopped."},
+    MetricFacts{"outboxd_postgres_up", MetricType::gauge, "0 or 1", "pipeline",
+                "1 while all connections to PostgreSQL are up and the table is fit."},
+    MetricFacts{"outboxd_postgres_losses_total", MetricType::counter, "losses", "pipeline",
+                "Times that PostgreSQL went away."},
+    MetricFacts{"outboxd_kafka_up", MetricType::gauge, "0 or 1", "pipeline", "1 while the cluster answers."},
+    MetricFacts{"outboxd_kafka_losses_total", MetricType::counter, "losses", "pipeline",
+                "Times that the cluster went away."},
+    // Ownership.
+    MetricFacts{"outboxd_lanes_held", MetricType::gauge, "lanes", "pipeline",
+                "Lanes that this process works."},
+    MetricFacts{"outboxd_lane_epoch", MetricType::gauge, "epoch", "pipeline,lane",
+                "The epoch of a lane that this process works: it rises with every take-over."},
+    MetricFacts{"outboxd_lease_left_seconds", MetricType::gauge, "seconds", "pipeline",
+                "How long the lanes are this process's unless it renews them; 0 without a lane."},
+    MetricFacts{"outboxd_tenures_total", MetricType::counter, "tenures", "pipeline",
+                "Times that lanes were taken."},
+    MetricFacts{"outboxd_tenures_lost_total", MetricType::counter, "tenures", "pipeline",
+                "Times that lanes were lost because they could not be renewed."},
+    MetricFacts{"outboxd_lane_lost_rows_total", MetricType::counter, "rows", "pipeline",
+                "Rows not marked because another owner has their lane; it sends them again."},
+    // A row's way.
+    MetricFacts{"outboxd_claims_total", MetricType::counter, "statements", "pipeline", "Looks at the table."},
+    MetricFacts{"outboxd_claims_failed_total", MetricType::counter, "statements", "pipeline",
+                "Looks that ended in an error; they are repeated."},
+    MetricFacts{"outboxd_claim_seconds", MetricType::histogram, "seconds", "pipeline",
+                "How long a look at the table takes, asked to answered."},
+    MetricFacts{"outboxd_claimed_rows_total", MetricType::counter, "rows", "pipeline",
+                "Rows that looks brought."},
+    MetricFacts{"outboxd_dropped_rows_total", MetricType::counter, "rows", "pipeline",
+                "Rows claimed and left PENDING for a later claim."},
+    MetricFacts{"outboxd_published_total", MetricType::counter, "messages", "pipeline,topic",
+                "Messages handed to Kafka's producer, repeats included."},
+    MetricFacts{"outboxd_acked_total", MetricType::counter, "messages", "pipeline,topic",
+                "Messages that all in-sync replicas have."},
+    MetricFacts{"outboxd_dead_total", MetricType::counter, "messages", "pipeline,topic",
+                "Messages given up, because Kafka will never take them."},
+    MetricFacts{"outboxd_held_rows_total", MetricType::counter, "rows", "pipeline",
+                "Rows put behind a hold on their key or topic."},
+    MetricFacts{"outboxd_claim_to_ack_seconds", MetricType::histogram, "seconds", "pipeline",
+                "A message's time in the relay and in Kafka: claimed to acknowledged."},
+    MetricFacts{
+        "outboxd_created_to_ack_seconds", MetricType::histogram, "seconds", "pipeline",
+        "A message's whole way: from its created_at (the start of the transaction that wrote it, or its "
+        "available_at) to Kafka's acknowledgement, by the clocks of the database and of this machine."},
+    MetricFacts{"outboxd_marks_total", MetricType::counter, "statements", "pipeline",
+                "Statements that mark rows SENT."},
+    MetricFacts{"outboxd_marks_failed_total", MetricType::counter, "statements", "pipeline",
+                "Marks that ended in an error or without an answer; they are repeated."},
+    MetricFacts{"outboxd_mark_seconds", MetricType::histogram, "seconds", "pipeline",
+                "How long a mark takes, asked to durable."},
+    MetricFacts{"outboxd_marked_rows_total", MetricType::counter, "rows", "pipeline",
+                "Rows marked SENT, or deleted."},
+    MetricFacts{"outboxd_in_flight_rows", MetricType::gauge, "rows", "pipeline",
+                "Rows claimed and not settled."},
+    MetricFacts{"outboxd_in_flight_bytes", MetricType::gauge, "bytes", "pipeline",
+                "What the rows in flight count against publish.in_flight_bytes."},
+    MetricFacts{"outboxd_producers_total", MetricType::counter, "producers", "pipeline",
+                "Producers made in place of a finished one."},
+    MetricFacts{"outboxd_notifications_total", MetricType::counter, "notifications", "pipeline",
+                "Notifications of an insert that woke the relay."},
+    MetricFacts{"outboxd_asleep", MetricType::gauge, "0 or 1", "pipeline",
+                "1 while the relay waits for a notification or its next poll."},
+    // Topics.
+    MetricFacts{
+        "outboxd_topic_held", MetricType::gauge, "0 or 1", "pipeline,topic",
+        "1 while the relay has put the topic aside, because it is missing or forbidden; it is probed."},
+    MetricFacts{"outboxd_topic_careful", MetricType::gauge, "0 or 1", "pipeline,topic",
+                "1 while one message a partition is sent at a time, after Kafka refused one."},
+    MetricFacts{"outboxd_topic_partitions", MetricType::gauge, "partitions", "pipeline,topic",
+                "The pinned partition count, over which keys are spread."},
+    MetricFacts{"outboxd_topic_waiting_rows", MetricType::gauge, "rows", "pipeline,topic",
+                "Rows claimed and not published yet."},
+    // The table, as a survey saw it. Every instance surveys the whole table, whichever lanes it has.
+    MetricFacts{"outboxd_pending_rows", MetricType::gauge, "rows", "pipeline",
+                "Rows that could be sent now."},
+    MetricFacts{"outboxd_scheduled_rows", MetricType::gauge, "rows", "pipeline",
+                "Rows whose time has not come."},
+    MetricFacts{"outboxd_held_rows", MetricType::gauge, "rows", "pipeline", "Rows that wait behind a hold."},
+    MetricFacts{"outboxd_dead_rows", MetricType::gauge, "rows", "pipeline",
+                "Rows that wait for an operator."},
+    MetricFacts{"outboxd_oldest_pending_age_seconds", MetricType::gauge, "seconds", "pipeline",
+                "The age of the row that waits longest among those that could be sent; 0 without one."},
+    MetricFacts{"outboxd_holds", MetricType::gauge, "holds", "pipeline",
+                "Keys, topics and partitions on hold."},
+    MetricFacts{"outboxd_partitions_ahead_seconds", MetricType::gauge, "seconds", "pipeline",
+                "How far ahead the table's daily partitions reach."},
+    MetricFacts{"outboxd_default_partition_bytes", MetricType::gauge, "bytes", "pipeline",
+                "The size of the partition for rows that no day's partition takes; it should stay near 0."},
+    MetricFacts{
+        "outboxd_xmin_age_transactions", MetricType::gauge, "transactions", "pipeline",
+        "How far back the oldest transaction, slot or prepared transaction holds vacuum; dead index entries "
+        "pile up behind it."},
+    MetricFacts{"outboxd_survey_age_seconds", MetricType::gauge, "seconds", "pipeline",
+                "How old the survey is that the figures above come from."},
+    MetricFacts{"outboxd_survey_seconds", MetricType::gauge, "seconds", "pipeline",
+                "How long the last survey took."},
+    MetricFacts{"outboxd_surveys_failed_total", MetricType::counter, "surveys", "pipeline",
+                "Surveys that ended in an error."},
+};
+
+/// A row of the table.
+enum class Metric : std::uint8_t {};
+
+[[nodiscard]] consteval Metric metric(std::string_view name) {
+  const auto* at = std::find_if(metric_table.begin(), metric_table.end(),
+                                [&](const MetricFacts& facts) { return facts.name == name; });
+  if (at == metric_table.end()) throw "no metric of the table has this name";
+  return static_cast<Metric>(at - metric_table.begin());
+}
+
+[[nodiscard]] constexpr const MetricFacts& facts_of(Metric metric) {
+  return metric_table[static_cast<std::size_t>(metric)];
+}
+
+[[nodiscard]] constexpr std::string_view to_string(MetricType type) {
+  return type == MetricType::counter ? "counter" : type == MetricType::gauge ? "gauge" : "histogram";
+}
+
+}  // namespace outbox::relay

@@ -1,0 +1,308 @@
+// `outboxd check` on a database and a cluster that have one fault each: twenty-eight that people really make.
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include <functional>
+
+#include "cli.hpp"
+#include "sql_fixture.hpp"
+#include "tests/support/kafka.hpp"
+
+using namespace outbox;
+using namespace outbox::test;
+
+namespace {
+
+struct Checked {
+  int code = 0;
+  nlohmann::json findings;
+
+  [[nodiscard]] nlohmann::json of(const std::string& check) const {
+    for (const auto& f : findings)
+      if (f["check"] == check) return f;
+    return {{"severity", "none"}, {"found", ""}, {"advice", ""}};
+  }
+  [[nodiscard]] std::string severity(const std::string& check) const { return of(check)["severity"]; }
+};
+
+struct Place {
+  std::string uri{};
+  std::string kafka = KafkaCluster::shared().bootstrap();
+  std::string source = "mode: notify";
+  std::string top = "admin: { listen: 'off' }\n";
+};
+
+std::string yaml_of(const Place& place) {
+  return place.top + "pipelines:\n  - name: payments\n    postgres: { uri: \"" + place.uri +
+         "\" }\n    source: { " + place.source + " }\n    kafka: { bootstrap.servers: \"" + place.kafka +
+         "\" }\n";
+}
+
+Checked checked(const CliFolder& folder, std::vector<std::string> more = {}) {
+  std::vector<std::string> args{"check", "--json"};
+  args.insert(args.end(), more.begin(), more.end());
+  const auto done = folder.outboxd(args);
+  INFO(done.errors);
+  REQUIRE(done.output.starts_with("{"));
+  return {done.status.code, nlohmann::json::parse(done.output)["findings"]};
+}
+
+Checked checked(const Place& place, std::vector<std::string> more = {}) {
+  return checked(CliFolder(yaml_of(place)), std::move(more));
+}
+
+// A database as it should be, seen as the relay's role, in which `seed` breaks one thing.
+Checked seeded(const std::string& seed, Place place = {}, std::vector<std::string> more = {}) {
+  OutboxDatabase database;
+  database.with_roles();
+  if (!seed.empty()) must(database.sql().exec_script(seed));
+  if (place.uri.empty())
+    place.uri =
+        with_database(database.uri(), ask(database.sql(), "SELECT current_database()"), "outbox_relay");
+  return checked(place, std::move(more));
+}
+
+// The check's severity, and that whoever reads it is told what to do.
+void finds(const Checked& result, const std::string& check, const std::string& severity) {
+  CAPTURE(check);
+  CAPTURE(result.findings.dump(1));
+  CHECK(result.severity(check) == severity);
+  CHECK_FALSE(result.of(check)["found"].get<std::string>().empty());
+  if (severity == "error" || severity == "warning")
+    CHECK_FALSE(result.of(check)["advice"].get<std::string>().empty());
+}
+
+std::string insert(const std::string& topic, const std::string& body = "'1'") {
+  return "INSERT INTO outbox_msg (topic, body) VALUES ('" + topic + "', " + body + ")";
+}
+
+// A topic of the shared cluster with these settings, for which a row waits; nothing where the cluster is a
+// mock.
+void finds_of_topic(const KafkaCluster::Configs& configs, const std::string& check,
+                    const std::string& severity, const std::string& body = "'1'") {
+  auto& kafka = KafkaCluster::shared();
+  if (!kafka.real()) {
+    MESSAGE("SKIPPED: a mock cluster has no topic settings");
+    return;
+  }
+  finds(seeded(insert(kafka.new_topic("sick", 1, configs), body)), check, severity);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "check: without a fault there is neither error nor warning about database and table, in words too") {
+  // The shared one may run without fsync, and full pages are off by default here: both are findings.
+  const PostgresServer server({.settings = {{"fsync", "on"}, {"full_page_writes", "on"}}});
+  OutboxDatabase database({}, server.uri());
+  database.with_roles();
+  const std::string uri =
+      with_database(database.uri(), ask(database.sql(), "SELECT current_database()"), "outbox_relay");
+  const CliFolder folder(yaml_of({.uri = uri}));
+  const auto result = checked(folder);
+  for (const auto& f : result.findings) {
+    CAPTURE(f.dump());
+    const std::string severity = f["severity"];
+    CHECK((severity == "ok" || severity == "note"));
+  }
+  CHECK(result.code == 0);
+  const auto text = folder.outboxd({"check"});
+  CHECK(text.output.starts_with("payments\n  note     "));
+  CHECK(text.status.code == 0);
+}
+
+TEST_CASE("check finds 1: PostgreSQL that does not answer, status 3") {
+  const auto result = checked(Place{.uri = "postgresql://u@127.0.0.1:9/d"});
+  finds(result, "postgres.reachable", "away");
+  CHECK(result.code == 3);
+}
+
+TEST_CASE("check finds 2: a database that is not there, status 4") {
+  const auto result = checked(Place{.uri = with_database(shared_postgres(), "no_such_database")});
+  finds(result, "postgres.reachable", "error");
+  CHECK(result.code == 4);
+}
+
+TEST_CASE("check finds 3: a database that was never migrated") {
+  const TestDatabase empty;
+  finds(checked(Place{.uri = empty.uri()}), "table.fit", "error");
+}
+
+TEST_CASE("check finds 4: a right that the relay lacks") {
+  const auto result = seeded("REVOKE UPDATE ON outbox_msg FROM outbox_relay");
+  finds(result, "table.fit", "error");
+  CHECK(result.code == 4);
+}
+
+TEST_CASE("check finds 5: a migration that is missing") {
+  finds(seeded("DELETE FROM outbox_migration WHERE version = (SELECT max(version) FROM outbox_migration)"),
+        "table.migration", "error");
+}
+
+TEST_CASE("check finds 6: a database newer than the program") {
+  finds(seeded("INSERT INTO outbox_migration (version, name, checksum) VALUES (9999, 'later', 'x')"),
+        "table.migration", "error");
+}
+
+TEST_CASE("check finds 7: a sequence that hands ids out in bundles") {
+  finds(seeded("ALTER TABLE outbox_msg ALTER COLUMN id SET CACHE 50"), "table.sequence_cache", "error");
+}
+
+TEST_CASE("check finds 8: an index that somebody dropped") {
+  const auto result = seeded(R"(DO $$ DECLARE i regclass; BEGIN
+      SELECT indexrelid INTO i FROM pg_index WHERE indrelid = 'outbox_msg'::regclass AND indpred IS NOT NULL
+         AND pg_get_indexdef(indexrelid) LIKE '%(shard, id)%';
+      EXECUTE format('DROP INDEX %s', i); END $$)");
+  finds(result, "table.indexes", "error");
+  CHECK(result.of("table.indexes")["found"].get<std::string>().find("(shard,id)") != std::string::npos);
+}
+
+TEST_CASE("check finds 9: notify mode without its trigger, and not in poll mode") {
+  const std::string seed = "ALTER TABLE outbox_msg DISABLE TRIGGER outbox_wake";
+  finds(seeded(seed), "table.wake_trigger", "warning");
+  finds(seeded(seed, {.source = "mode: poll"}), "table.wake_trigger", "ok");
+}
+
+TEST_CASE("check finds 10: partitions that nobody made") {
+  const auto result = seeded(R"(DO $$ DECLARE p regclass; BEGIN
+      FOR p IN SELECT i.inhrelid FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+               WHERE i.inhparent = 'outbox_msg'::regclass AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'
+      LOOP EXECUTE format('DROP TABLE %s', p); END LOOP;
+      PERFORM outbox_ensure_partitions(0); END $$)");
+  finds(result, "table.partitions_ahead", "warning");
+}
+
+TEST_CASE("check finds 11: rows in the DEFAULT partition") {
+  finds(seeded("INSERT INTO outbox_msg (topic, body, created_at) SELECT 't', to_json(repeat(md5(i::text), "
+               "40)), '2001-01-01' "
+               "FROM generate_series(1, 2000) i"),
+        "table.default_partition", "warning");
+}
+
+TEST_CASE("check finds 12: a partition whose autovacuum is off") {
+  finds(seeded(R"(DO $$ DECLARE p regclass; BEGIN
+      SELECT max(inhrelid::oid)::regclass INTO p FROM pg_inherits WHERE inhparent = 'outbox_msg'::regclass;
+      EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', p); END $$)"),
+        "table.autovacuum", "warning");
+}
+
+TEST_CASE("check finds 13: an owner that deals another number of lanes") {
+  finds(
+      seeded(
+          "INSERT INTO outbox_lease (source, lane, lanes, generation, owner, epoch, lease_until, renewed_at) "
+          "VALUES ('public.outbox_msg', 0, 16, 1, 'other', 1, now() + interval '1 hour', now())"),
+      "table.lanes", "error");
+}
+
+TEST_CASE("check finds 14: dead messages that nobody looks after") {
+  finds(
+      seeded("INSERT INTO outbox_msg (topic, body) VALUES ('t', '1'); UPDATE outbox_msg SET status = 'DEAD'"),
+      "table.dead", "warning");
+}
+
+TEST_CASE("check finds 15: a transaction that is open for too long") {
+  OutboxDatabase database;
+  pg::Session forgotten = database.session();
+  must(forgotten.exec_script("BEGIN; CREATE TABLE left_open ()"));
+  finds(checked(Place{.uri = database.uri()}, {"--old-transaction", "0"}), "postgres.old_transaction",
+        "warning");
+}
+
+TEST_CASE("check finds 16: a role that may only read") {
+  OutboxDatabase database;
+  must(
+      database.sql().exec_script("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET "
+                                 "default_transaction_read_only = on', current_database()); END $$"));
+  const auto result = checked(Place{.uri = database.uri()});
+  finds(result, "postgres.writable", "error");
+}
+
+TEST_CASE("check finds 17: commits that do not wait for the disk") {
+  OutboxDatabase database;
+  must(
+      database.sql().exec_script("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "
+                                 "off', current_database()); END $$"));
+  finds(checked(Place{.uri = database.uri()}), "postgres.synchronous_commit", "warning");
+}
+
+TEST_CASE("check finds 18: a statement_timeout that cuts the relay's statements short") {
+  OutboxDatabase database;
+  must(
+      database.sql().exec_script("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = "
+                                 "500', current_database()); END $$"));
+  finds(checked(Place{.uri = database.uri()}), "postgres.statement_timeout", "warning");
+}
+
+TEST_CASE("check finds 19: a superuser in the relay's place") {
+  const OutboxDatabase database;
+  finds(checked(Place{.uri = database.uri()}), "postgres.role", "warning");
+}
+
+TEST_CASE("check finds 20: Kafka that does not answer, status 3, and still what is wrong with the database") {
+  const auto result = seeded("ALTER TABLE outbox_msg DISABLE TRIGGER outbox_wake", {.kafka = "127.0.0.1:9"});
+  finds(result, "kafka.reachable", "away");
+  finds(result, "table.wake_trigger", "warning");
+  CHECK(result.code == 3);
+}
+
+TEST_CASE("check finds 21: a topic that rows wait for and that is not there") {
+  finds(seeded(insert("no.such.topic")), "kafka.topic", "error");
+}
+
+TEST_CASE("check finds 22: a topic of one replica") {
+  finds_of_topic({}, "kafka.replicas", "warning");
+}
+
+TEST_CASE("check finds 23: a row larger than its topic takes") {
+  finds_of_topic({{"max.message.bytes", "20000"}}, "kafka.message_bytes", "error",
+                 "to_json(repeat('x', 30000))");
+}
+
+TEST_CASE("check finds 24: a topic that forgets within the hour") {
+  finds_of_topic({{"retention.ms", "3600000"}}, "kafka.retention", "warning");
+}
+
+TEST_CASE("check finds 25: a compacted topic") {
+  finds_of_topic({{"cleanup.policy", "compact"}}, "kafka.compaction", "warning");
+}
+
+TEST_CASE("check finds 26: a topic that may elect a leader which lags") {
+  finds_of_topic({{"unclean.leader.election.enable", "true"}}, "kafka.unclean_election", "warning");
+}
+
+TEST_CASE("check finds 27: a secret in a file that everybody can read") {
+  const TestDatabase database;
+  std::string uri = database.uri();
+  uri.insert(uri.find('@'), ":hush-hush");
+  const CliFolder folder(yaml_of({.uri = uri}));
+  ::chmod(folder.file().c_str(), 0644);
+  const auto result = checked(folder);
+  finds(result, "config.file_mode", "warning");
+  CHECK(result.findings.dump().find("hush-hush") == std::string::npos);
+  ::chmod(folder.file().c_str(), 0600);
+  finds(checked(folder), "config.file_mode", "ok");
+}
+
+TEST_CASE("check finds 28: an admin endpoint on all interfaces") {
+  finds(checked(Place{.uri = "postgresql://u@127.0.0.1:9/d", .top = "admin: { listen: '0.0.0.0:9464' }\n"}),
+        "config.admin_listen", "warning");
+}
+
+TEST_CASE(
+    "check partition: where a key goes, as Kafka's own client would have it, over the pinned count first") {
+  OutboxDatabase database;
+  const std::string topic = KafkaCluster::shared().new_topic("where", 5);
+  const CliFolder folder(yaml_of({.uri = database.uri()}));
+  const auto fresh = folder.outboxd({"check", "partition", "21", topic, "--json"});
+  REQUIRE_MESSAGE(fresh.status.code == 0, fresh.errors);
+  CHECK(nlohmann::json::parse(fresh.output)["partitions"] == 5);
+  CHECK(nlohmann::json::parse(fresh.output)["pinned"] == false);
+  must(database.sql().exec(
+      "INSERT INTO outbox_topic (source, topic, partitions) VALUES ('public.outbox_msg', $1, 1000)",
+      pg::Params{}.text(topic)));
+  const auto pinned = folder.outboxd({"check", "partition", "21", topic});
+  CHECK(pinned.output == "payments: partition 340 of 1000 (pinned)\n");  // murmur2("21") = -973932308 in Java
+  CHECK(folder.outboxd({"check", "partition", "21", "no.such.topic"}).status.code == 4);
+}

@@ -1,0 +1,118 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "relay/doctor/judge.hpp"
+
+using namespace outbox;
+using namespace outbox::relay;
+
+namespace {
+
+const JudgeLimits limits{};
+
+Severity of(const Findings& findings, std::string_view check) {
+  const auto at = std::ranges::find(findings, check, &Finding::check);
+  return at == findings.end() ? Severity::ok : at->severity;
+}
+
+config::Pipeline pipeline() {
+  config::Pipeline p;
+  p.name = "payments";
+  p.source.mode = config::Mode::notify;
+  p.source.lanes = 8;
+  return p;
+}
+
+ServerFacts fit_server() {
+  ServerFacts f;
+  f.version = 150018;
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("a server without a fault has findings that are all ok") {
+  for (const Finding& f : judge_server(fit_server(), pipeline(), limits)) {
+    CAPTURE(f.check);
+    CHECK(f.severity == Severity::ok);
+    CHECK(f.advice.empty());
+  }
+}
+
+// What a test cannot seed on a shared server is judged here; tests/integration/check_test.cpp seeds the rest.
+TEST_CASE("faults of a server are found: old version, standby, fsync off, clock, pooler") {
+  ServerFacts f = fit_server();
+  f.version = 140011;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.version") == Severity::error);
+  f = fit_server();
+  f.standby = true;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.writable") == Severity::error);
+  f = fit_server();
+  f.fsync = false;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.durability") == Severity::error);
+  f = fit_server();
+  f.clock_ahead = Micros{-6'000'000};
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.clock") == Severity::warning);
+  f = fit_server();
+  f.prepared_transactions = 1;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.old_transaction") == Severity::warning);
+}
+
+TEST_CASE("a pooler is an error with named statements, a warning with notifications, and fine otherwise") {
+  ServerFacts f = fit_server();
+  f.pooled = true;
+  config::Pipeline p = pipeline();
+  CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::error);
+  p.postgres.prepared = config::Prepared::unnamed;
+  CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::warning);
+  p.source.mode = config::Mode::poll;
+  CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::ok);
+}
+
+TEST_CASE("a topic's faults are found, each by its own check") {
+  TopicConfigFacts topic{.topic = "t", .partitions = 3, .replicas = 3};
+  topic.config = {{"min.insync.replicas", "2"},
+                  {"max.message.bytes", "1048588"},
+                  {"retention.ms", "604800000"},
+                  {"cleanup.policy", "delete"},
+                  {"unclean.leader.election.enable", "false"}};
+  const auto judged = [&](std::int64_t largest = 100, std::int32_t pinned = 3) {
+    return judge_cluster({.brokers = 3, .topics = {topic}},
+                         {{.topic = "t", .rows = 1, .largest_body = largest, .pinned = pinned}}, limits);
+  };
+  CHECK(worst(judged()) == Severity::ok);
+  CHECK(of(judged(1'048'000), "kafka.message_bytes") == Severity::error);
+  CHECK(of(judged(100, 2), "kafka.partitions") == Severity::note);
+  topic.config["min.insync.replicas"] = "3";
+  CHECK(of(judged(), "kafka.replicas") == Severity::warning);
+  topic.config["min.insync.replicas"] = "1";
+  CHECK(of(judged(), "kafka.replicas") == Severity::warning);
+  topic.config["min.insync.replicas"] = "2";
+  topic.config["retention.ms"] = "3600000";
+  CHECK(of(judged(), "kafka.retention") == Severity::warning);
+  topic.config["retention.ms"] = "-1";
+  topic.config["cleanup.policy"] = "compact,delete";
+  CHECK(of(judged(), "kafka.compaction") == Severity::warning);
+  topic.config["cleanup.policy"] = "delete";
+  topic.config["unclean.leader.election.enable"] = "true";
+  CHECK(of(judged(), "kafka.unclean_election") == Severity::warning);
+  topic.config["unclean.leader.election.enable"] = "false";
+  topic.leaderless = 1;
+  CHECK(of(judged(), "kafka.leaders") == Severity::warning);
+  topic.leaderless = 0;
+  topic.config.clear();
+  CHECK(of(judged(), "kafka.topic_config") == Severity::note);
+  topic.state = TopicState::forbidden;
+  CHECK(of(judged(), "kafka.topic") == Severity::error);
+}
+
+TEST_CASE("the worst finding decides, and stands first for people") {
+  const Findings findings{{"a", Severity::ok, "fine", ""},
+                          {"b", Severity::warning, "x", "mend it"},
+                          {"c", Severity::error, "y\nz", ""}};
+  CHECK(worst(findings) == Severity::error);
+  CHECK(worst({}) == Severity::ok);
+  CHECK(findings_text("p", findings) ==
+        "p\n  error    c: y\\nz\n  warning  b: x\n           do: mend it\n  ok       a: fine\n");
+}
