@@ -1,143 +1,157 @@
 #include "consumer/batch_transaction.hpp"
 
-#include <libpq-fe.h>
-
-#include "consumer/dedup.hpp"
-#include "consumer/handler_transaction.hpp"
+#include "base/crash_point.hpp"
+#include "consumer/handler_run.hpp"
 
 namespace outbox {
 namespace {
 
-using State = HandlerTransaction::State;
-
+constexpr const char* parked_reason = "its key is parked behind an earlier message";
 constexpr const char* unseen = "an id was neither inserted nor found: its row came or went meanwhile";
-
-/// What fails outside a handler is nobody's fault, so that no message is ever buried for it.
-RolledBack not_ours(const Error& error) {
-  Failure failure = failure_of(error);
-  if (failure.kind == Failure::Kind::message) failure.kind = Failure::Kind::environment;
-  return {std::move(failure), std::nullopt};
-}
-
-Error unreported() {
-  return {Disposition::quarantine, "", "a statement of the handler failed, and it went on", ""};
-}
-Error connection_lost() {
-  return {Disposition::reconnect, "", "the connection was lost in the handler", ""};
-}
-Error left_unfit() {
-  return {Disposition::quarantine, "", "the handler left the connection busy or in pipeline mode", ""};
-}
-
-[[noreturn]] void ended_by_handler(const Message& message) {
-  throw std::logic_error("the handler committed or rolled back the library's transaction itself, at " +
-                         std::string(message.topic()) + "-" + std::to_string(message.partition()) +
-                         " offset " + std::to_string(message.offset()) +
-                         ": messages of its batch may be lost; compare " +
-                         "processed_msgs with what the handler wrote");
-}
-
-std::optional<Failure> run_handler(HandlerTransaction& tx, const Handler& handler, const Message& message) {
-  std::exception_ptr thrown;
-  try {
-    handler(tx, message);
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  const State state = tx.state();
-  if (state == State::ended) ended_by_handler(message);
-  if (state == State::usable && !thrown) return std::nullopt;
-  std::optional<Error> breaking;
-  if (state == State::lost) breaking = connection_lost();
-  if (state == State::unfit) breaking = left_unfit();
-  if (state == State::failed) breaking = tx.first_error() ? tx.first_error() : unreported();
-  return thrown ? failure_of(thrown, breaking) : failure_of(*breaking);
-}
 
 std::string conflict_reason(const Candidate& candidate, const Judgement& judgement) {
   return "same id, other payload: known sha256 " + hex(*judgement.known) + ", received sha256 " +
          hex(candidate.payload);
 }
 
-Status commit(pg::Session& session) {
-  const auto done = session.exec("COMMIT");
-  if (!done) return failure(done.error());
-  // PostgreSQL answers a COMMIT of a broken transaction with ROLLBACK and no error.
-  if (std::string_view(PQcmdStatus(const_cast<pg_result*>(done->native()))) == "COMMIT") return {};
-  return failure(Disposition::quarantine, "the transaction was rolled back at its COMMIT");
+std::string dead_reason(const Candidate& candidate, const Judgement& judgement) {
+  if (judgement.verdict == Verdict::conflict) return conflict_reason(candidate, judgement);
+  if (judgement.verdict == Verdict::expired)
+    return "its id is older than what is remembered here: whether it was applied can't be told";
+  return candidate.malformed;
+}
+
+std::string stale_reason(const Judgement& judgement) {
+  return "a later message of its key was applied: outbox-seq " + std::to_string(*judgement.overtook);
 }
 
 }  // namespace
 
-template <class Work>
-BatchResult BatchTransaction::in_transaction(Work work) {
-  struct RollbackAtExit {
-    pg::Session& session;
-    ~RollbackAtExit() {
-      if (!session.broken() && session.in_transaction()) static_cast<void>(session.exec("ROLLBACK"));
-    }
-  } const at_exit{session_};
-  if (const Status begun = session_.exec_script(statements_.begin); !begun) return not_ours(begun.error());
-  Body body = work();
-  if (std::holds_alternative<RolledBack>(body)) return body;
-  // A deferred constraint speaks only now, and does not say which message it means.
-  if (const Status committed = commit(session_); !committed)
-    return RolledBack{failure_of(committed.error()), std::nullopt};
-  return body;
+/// nullopt within: an id was neither inserted nor found.
+Result<std::optional<std::vector<Judgement>>> BatchTransaction::judge_batch(std::span<const Candidate> batch,
+                                                                            ProcessedState state) {
+  const auto findings = dedup_.claim(batch, state);
+  if (!findings) return failure(findings.error());
+  auto judgements = judge(batch, *findings);
+  if (!judgements) return judgements;
+  if (findings->keys_may_be_parked)
+    if (const Status locked = guard_parked(batch, *judgements); !locked) return failure(locked.error());
+  if (inbox_.guard == Guard::by_seq && state == ProcessedState::applied)
+    if (const Status guarded = guard_order(batch, *judgements); !guarded) return failure(guarded.error());
+  return judgements;
 }
 
-std::optional<RolledBack> BatchTransaction::settle(const Candidate& candidate, const Judgement& judgement,
-                                                   Outcome& outcome) {
-  outcome = {Fate::skipped, judgement.verdict, {}};
-  if (judgement.verdict == Verdict::duplicate) return std::nullopt;
+Status BatchTransaction::guard_parked(std::span<const Candidate> batch, std::vector<Judgement>& judgements) {
+  const auto parked = dedup_.lock_parked(fresh_keys(batch, judgements));
+  if (!parked) return failure(parked.error());
+  judge_parked(batch, judgements, *parked);
+  return {};
+}
+
+Status BatchTransaction::guard_order(std::span<const Candidate> batch, std::vector<Judgement>& judgements) {
+  const auto before = dedup_.advance_seqs(chain_tops(batch, judgements));
+  if (!before) return failure(before.error());
+  judge_overtaking(batch, judgements, *before);
+  return {};
+}
+
+/// What is not to be applied.
+Status BatchTransaction::settle(const Candidate& candidate, const Judgement& judgement, Outcome& outcome) {
+  outcome = {.fate = Fate::skipped, .verdict = judgement.verdict};
+  if (judgement.verdict == Verdict::duplicate) return {};
+  if (judgement.verdict == Verdict::stale) {
+    outcome.reason = stale_reason(judgement);
+    return dedup_.set_state(candidate, ProcessedState::discarded);
+  }
+  if (judgement.parked) {
+    outcome = {.fate = Fate::parked, .verdict = judgement.verdict, .reason = parked_reason};
+    return dedup_.set_state(candidate, ProcessedState::parked).and_then([&] {
+      return dedup_.bury(candidate, {"parked", outcome.reason, Queue::of_its_key});
+    });
+  }
   outcome.fate = Fate::dead;
-  outcome.reason =
-      judgement.verdict == Verdict::conflict ? conflict_reason(candidate, judgement) : candidate.malformed;
-  Dedup dedup(session_, statements_, consumer_);
-  if (const Status buried = dedup.bury(candidate, to_string(judgement.verdict), outcome.reason); !buried)
-    return not_ours(buried.error());
-  return std::nullopt;
-}
-
-BatchResult BatchTransaction::apply(std::span<const Candidate> batch, const Handler& handler) {
-  return in_transaction([&]() -> Body {
-    const auto findings = Dedup(session_, statements_, consumer_).claim(batch, ProcessedState::applied);
-    if (!findings) return not_ours(findings.error());
-    const auto judgements = judge(batch, *findings);
-    if (!judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
-    HandlerTransaction tx(session_, statements_, body_type_);
-    std::vector<Outcome> outcomes(batch.size());
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if ((*judgements)[i].verdict != Verdict::fresh) {
-        if (auto failed = settle(batch[i], (*judgements)[i], outcomes[i])) return *std::move(failed);
-        continue;
-      }
-      tx.forget_error();
-      if (auto failed = run_handler(tx, handler, *batch[i].message)) return RolledBack{*std::move(failed), i};
-      outcomes[i] = {Fate::applied, Verdict::fresh, {}};
-    }
-    return outcomes;
+  outcome.reason = dead_reason(candidate, judgement);
+  return dedup_.bury(candidate, {to_string(judgement.verdict), outcome.reason, Queue::none}).and_then([&] {
+    if (judgement.verdict != Verdict::expired) return Status{};
+    return dedup_.set_state(candidate, ProcessedState::dead);
   });
 }
 
-BatchResult BatchTransaction::bury(const Candidate& candidate, std::string_view verdict,
-                                   std::string_view reason) {
-  return in_transaction([&]() -> Body {
-    Dedup dedup(session_, statements_, consumer_);
-    const auto findings = dedup.claim({&candidate, 1}, ProcessedState::dead);
-    if (!findings) return not_ours(findings.error());
-    const auto judgements = judge({&candidate, 1}, *findings);
-    if (!judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
+BatchResult BatchTransaction::apply(std::span<const Candidate> batch, const HandlerCall& handler) {
+  HandlerTransaction tx(inbox_.session, inbox_.statements, inbox_.consumer, inbox_.body_type);
+  BatchResult result = in_transaction(inbox_.session, inbox_.statements, [&]() -> BatchResult {
+    const auto judgements = judge_batch(batch, ProcessedState::applied);
+    if (!judgements) return not_ours(judgements.error());
+    if (!*judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
+    crash_here(CrashPoint::consumer_after_claim);
+    return handler.takes_spans() ? apply_as_span(batch, **judgements, tx, handler)
+                                 : apply_each(batch, **judgements, tx, handler);
+  });
+  if (std::holds_alternative<std::vector<Outcome>>(result)) tx.run_after_commit();
+  return result;
+}
+
+BatchResult BatchTransaction::apply_each(std::span<const Candidate> batch,
+                                         std::span<const Judgement> judgements, HandlerTransaction& tx,
+                                         const HandlerCall& handler) {
+  std::vector<Outcome> outcomes(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!judgements[i].to_apply()) {
+      if (const Status settled = settle(batch[i], judgements[i], outcomes[i]); !settled)
+        return not_ours(settled.error());
+      continue;
+    }
+    tx.forget_error();
+    if (auto failed = run_handler(tx, handler, {&*batch[i].message, 1}))
+      return RolledBack{*std::move(failed), i, true};
+    outcomes[i] = {.fate = Fate::applied};
+  }
+  return outcomes;
+}
+
+BatchResult BatchTransaction::apply_as_span(std::span<const Candidate> batch,
+                                            std::span<const Judgement> judgements, HandlerTransaction& tx,
+                                            const HandlerCall& handler) {
+  std::vector<Outcome> outcomes(batch.size());
+  std::vector<Message> fresh;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (judgements[i].to_apply()) {
+      fresh.push_back(*batch[i].message);
+      outcomes[i] = {.fate = Fate::applied};
+    } else if (const Status settled = settle(batch[i], judgements[i], outcomes[i]); !settled) {
+      return not_ours(settled.error());
+    }
+  }
+  if (fresh.empty()) return outcomes;
+  if (auto failed = run_handler(tx, handler, fresh))
+    return RolledBack{*std::move(failed), std::nullopt, true};
+  return outcomes;
+}
+
+BatchResult BatchTransaction::end(const Candidate& candidate, const Ending& ending) {
+  return in_transaction(inbox_.session, inbox_.statements, [&]() -> BatchResult {
+    const auto judgements = judge_batch({&candidate, 1}, ending.state);
+    if (!judgements) return not_ours(judgements.error());
+    if (!*judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
     std::vector<Outcome> outcomes(1);
-    if (judgements->front().verdict != Verdict::fresh) {
-      if (auto failed = settle(candidate, judgements->front(), outcomes[0])) return *std::move(failed);
-      return outcomes;
-    }
-    if (const Status buried = dedup.bury(candidate, verdict, reason); !buried)
-      return not_ours(buried.error());
-    outcomes[0] = {Fate::dead, Verdict::fresh, std::string(reason)};
+    const Judgement& judgement = (*judgements)->front();
+    const Status done = judgement.to_apply() ? end_fresh(candidate, ending, outcomes[0])
+                                             : settle(candidate, judgement, outcomes[0]);
+    if (!done) return not_ours(done.error());
     return outcomes;
   });
+}
+
+Status BatchTransaction::end_fresh(const Candidate& candidate, const Ending& ending, Outcome& outcome) {
+  if (ending.state == ProcessedState::discarded) {
+    outcome = {.fate = Fate::skipped, .verdict = Verdict::stale, .reason = std::string(ending.reason)};
+    return {};
+  }
+  outcome = {.fate = Fate::dead, .reason = std::string(ending.reason)};
+  const bool parks = ending.state == ProcessedState::parked;
+  const Status parked = parks ? dedup_.park_key(candidate) : Status{};
+  if (!parked) return parked;
+  return dedup_.bury(candidate, {ending.verdict, ending.reason, parks ? Queue::of_its_key : Queue::none});
 }
 
 }  // namespace outbox

@@ -1,54 +1,57 @@
 #pragma once
 // One database transaction for a batch of records: claim their ids, run the handler for the fresh ones in
-// order, bury conflicts and malformed ones, commit. All of it or nothing.
+// order, bury what can't be applied, pass over what is stale, commit. All of it or nothing.
 
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "consumer/core/failure.hpp"
 #include "consumer/core/judge.hpp"
+#include "consumer/dedup.hpp"
+#include "consumer/handler_call.hpp"
+#include "consumer/handler_transaction.hpp"
 #include "consumer/statements.hpp"
-#include "outbox/handler.hpp"
+#include "consumer/whole_transaction.hpp"
 #include "pg/session.hpp"
 
 namespace outbox {
 
-/// Nothing was written.
-struct RolledBack {
-  Failure failure;
-  std::optional<std::size_t>
-      at;  ///< the candidate whose handler failed; nullopt: not one's (claiming, or the COMMIT)
+/// How a message that its handler won't take ends.
+struct Ending {
+  ProcessedState state = ProcessedState::dead;  ///< parked: its key is parked with it
+  std::string_view verdict;                     ///< for dead_msgs
+  std::string_view reason;
 };
-using BatchResult = std::variant<std::vector<Outcome>, RolledBack>;
 
 class BatchTransaction {
  public:
-  BatchTransaction(pg::Session& session, const Statements& statements, std::string_view consumer,
-                   std::string& body_type)
-      : session_(session), statements_(statements), consumer_(consumer), body_type_(body_type) {}
+  explicit BatchTransaction(const InboxContext& inbox)
+      : inbox_(inbox), dedup_(inbox.session, inbox.statements, inbox.consumer) {}
 
   /// Errors: std::logic_error: a handler ended the transaction itself behind the library's back, so that
   /// messages of the batch may count as done that never were; a person must look.
-  [[nodiscard]] BatchResult apply(std::span<const Candidate> batch, const Handler& handler);
+  [[nodiscard]] BatchResult apply(std::span<const Candidate> batch, const HandlerCall& handler);
 
-  /// A message whose handler won't take it: its dedup row (dead) and its place in dead_msgs, together. Where
-  /// another copy was applied meanwhile it is judged by that one instead.
-  [[nodiscard]] BatchResult bury(const Candidate& candidate, std::string_view verdict,
-                                 std::string_view reason);
+  /// A message whose handler won't take it: its dedup row and, unless it is discarded as stale, its place in
+  /// dead_msgs, together. Where another copy was applied meanwhile it is judged by that one instead.
+  [[nodiscard]] BatchResult end(const Candidate& candidate, const Ending& ending);
 
  private:
-  using Body = std::variant<std::vector<Outcome>, RolledBack>;
-  template <class Work>
-  BatchResult in_transaction(Work work);
-  std::optional<RolledBack> settle(const Candidate& candidate, const Judgement& judgement, Outcome& outcome);
+  Result<std::optional<std::vector<Judgement>>> judge_batch(std::span<const Candidate> batch,
+                                                            ProcessedState state);
+  Status guard_parked(std::span<const Candidate> batch, std::vector<Judgement>& judgements);
+  Status guard_order(std::span<const Candidate> batch, std::vector<Judgement>& judgements);
+  BatchResult apply_each(std::span<const Candidate> batch, std::span<const Judgement> judgements,
+                         HandlerTransaction& tx, const HandlerCall& handler);
+  BatchResult apply_as_span(std::span<const Candidate> batch, std::span<const Judgement> judgements,
+                            HandlerTransaction& tx, const HandlerCall& handler);
+  Status settle(const Candidate& candidate, const Judgement& judgement, Outcome& outcome);
+  Status end_fresh(const Candidate& candidate, const Ending& ending, Outcome& outcome);
 
-  pg::Session& session_;
-  const Statements& statements_;
-  std::string_view consumer_;
-  std::string& body_type_;
+  InboxContext inbox_;
+  Dedup dedup_;
 };
 
 }  // namespace outbox

@@ -1,11 +1,15 @@
 #include "outbox/consumer.hpp"
 
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include "consumer/consumer_loop.hpp"
+#include "consumer/core/horizon.hpp"
 #include "consumer/core/kafka_settings.hpp"
+#include "consumer/kafka_retention.hpp"
 #include "consumer/kafka_subscription.hpp"
+#include "consumer/upkeep_timer.hpp"
 
 namespace outbox {
 namespace {
@@ -16,11 +20,15 @@ void require(bool holds, const std::string& what) {
 
 void check_bounds(const ConsumerOptions& o) {
   require(!o.topics.empty(), "topics is empty");
+  require(o.workers >= 1 && o.workers <= 64, "workers must be 1 to 64");
   require(o.batch_rows_max >= 1 && o.batch_rows_max <= 10'000, "batch_rows_max must be 1 to 10,000");
   require(o.batch_bytes_max >= 1, "batch_bytes_max must be 1 or more");
   require(o.buffer_bytes_max >= o.batch_bytes_max, "buffer_bytes_max must not be less than batch_bytes_max");
   require(o.backoff_initial.count() >= 1 && o.backoff_max >= o.backoff_initial,
           "backoff_initial must be 1 ms or more, and backoff_max not less than it");
+  require(o.dead_retry_interval.count() >= 0, "dead_retry_interval must not be negative");
+  require(o.maintain_interval.count() >= 0, "maintain_interval must not be negative");
+  require(o.publish_delay_max.count() >= 0, "publish_delay_max must not be negative");
   require(o.commit_interval.count() >= 0, "commit_interval must not be negative");
   require(o.drain_timeout.count() >= 0, "drain_timeout must not be negative");
 }
@@ -34,7 +42,20 @@ std::map<std::string, std::string> checked_properties(const ConsumerOptions& o) 
 }
 
 InboxOptions inbox_options(const ConsumerOptions& o) {
-  return {.name = o.name, .postgres = o.postgres, .schema = o.schema, .attempts_max = o.attempts_max};
+  return {.name = o.name,
+          .postgres = o.postgres,
+          .schema = o.schema,
+          .attempts_max = o.attempts_max,
+          .after_attempts = o.after_attempts,
+          .guard = o.guard,
+          .horizon = o.horizon,
+          .on_outcome = o.on_outcome};
+}
+
+InboxOptions upkeep_options(const ConsumerOptions& o) {
+  auto options = inbox_options(o);
+  options.on_outcome = nullptr;
+  return options;
 }
 
 LoopOptions loop_options(const ConsumerOptions& o) {
@@ -42,9 +63,12 @@ LoopOptions loop_options(const ConsumerOptions& o) {
                      .batch_bytes_max = o.batch_bytes_max,
                      .buffer_rows_max = std::int64_t{o.batch_rows_max} * 10,
                      .buffer_bytes_max = o.buffer_bytes_max,
-                     .backoff = {o.backoff_initial, o.backoff_max}},
+                     .backoff = {o.backoff_initial, o.backoff_max},
+                     .workers = o.workers},
           .commit_interval = o.commit_interval,
           .drain_timeout = o.drain_timeout,
+          .dead_retry_interval = o.dead_retry_interval,
+          .attempts_max = o.attempts_max,
           .log = o.log};
 }
 
@@ -55,32 +79,75 @@ void to_standard_error(std::string_view line) {
 }  // namespace
 
 struct Consumer::State {
-  explicit State(ConsumerOptions o)
-      : options(std::move(o)), properties(checked_properties(options)), inbox(inbox_options(options)) {
+  explicit State(ConsumerOptions o) : options(std::move(o)), properties(checked_properties(options)) {
     check_bounds(options);
+    for (int n = 0; n < options.workers; ++n) inboxes.emplace_back(inbox_options(options));
     if (!options.log) options.log = to_standard_error;
   }
 
-  /// A database that is starting is waited for; one that refuses us is not.
-  void wait_for_database() {
+  /// Tries `attempt` until it is done or stop(): what is starting is waited for. An attempt throws where it
+  /// never will be, and answers why where it is not yet.
+  void insist(const char* event, const std::function<std::optional<std::string>()>& attempt) {
     Backoff backoff({options.backoff_initial, options.backoff_max}, 1);
     bool told = false;
     while (!stop) {
-      try {
-        return inbox.check();
-      } catch (const SqlError& e) {
-        if (!e.transient()) throw ConsumerError(e.what());
-        if (!told) options.log(std::string("database_away reason=\"") + e.what() + "\"");
-        told = true;
-      }
+      const auto reason = attempt();
+      if (!reason) return;
+      if (!told) options.log(std::string(event) + " reason=\"" + *reason + "\"");
+      told = true;
       const auto until = std::chrono::steady_clock::now() + backoff.next();
       while (!stop && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(Millis{20});
     }
   }
 
+  void wait_for_database() {
+    insist("database_away", [&]() -> std::optional<std::string> {
+      try {
+        inboxes.front().check();
+        return std::nullopt;
+      } catch (const SqlError& e) {
+        if (!e.transient()) throw ConsumerError(e.what());
+        return e.what();
+      }
+    });
+  }
+
+  void check_horizon() {
+    if (options.horizon_check == HorizonCheck::unchecked) return options.log("horizon: unchecked");
+    if (options.horizon == forever) return;
+    insist("kafka_away", [&]() -> std::optional<std::string> {
+      const auto answer = read_retention(properties, options.topics);
+      if (!answer && answer.error().disposition == Disposition::retry) return answer.error().text();
+      if (!answer) throw ConsumerError(answer.error().text());
+      for (const auto& topic : answer->untold)
+        options.log("horizon_not_checked topic=" + topic +
+                    " reason=\"it is not there yet, or its cluster does not describe it\"");
+      for (const auto& topic : answer->topics)
+        if (const auto fault = horizon_fault(topic, options.horizon, options.publish_delay_max))
+          throw ConsumerError(
+              *fault + "; raise horizon (outbox::forever is the longest), or say horizon_check = unchecked");
+      return std::nullopt;
+    });
+  }
+
+  void run(const LoopWork& work) {
+    struct Rearm {
+      std::atomic<bool>& stop;
+      ~Rearm() { stop = false; }
+    } const rearm{stop};
+    wait_for_database();
+    check_horizon();
+    if (stop) return;
+    const UpkeepTimer upkeep(upkeep_options(options), options.maintain_interval, options.log);
+    auto subscription =
+        subscribe_kafka({.properties = properties, .topics = options.topics, .start_at = options.start_at});
+    if (!subscription) throw ConsumerError(subscription.error().text());
+    ConsumerLoop(inboxes, **subscription, counters, loop_options(options)).run(work, stop);
+  }
+
   ConsumerOptions options;
   std::map<std::string, std::string> properties;
-  Inbox inbox;
+  std::vector<Inbox> inboxes;  ///< one for each worker
   LiveCounters counters;
   std::atomic<bool> stop{false};
   static_assert(std::atomic<bool>::is_always_lock_free, "stop() may be called in a signal handler");
@@ -93,17 +160,11 @@ Consumer::Consumer(ConsumerOptions options) try : state_(std::make_unique<State>
 Consumer::~Consumer() = default;
 
 void Consumer::run(const Handler& handler) {
-  State& s = *state_;
-  struct Rearm {
-    std::atomic<bool>& stop;
-    ~Rearm() { stop = false; }
-  } const rearm{s.stop};
-  s.wait_for_database();
-  if (s.stop) return;
-  auto subscription = subscribe_kafka(
-      {.properties = s.properties, .topics = s.options.topics, .start_at = s.options.start_at});
-  if (!subscription) throw ConsumerError(subscription.error().text());
-  ConsumerLoop(s.inbox, **subscription, s.counters, loop_options(s.options)).run(handler, s.stop);
+  state_->run(loop_work(handler));
+}
+
+void Consumer::run(const SpanHandler& handler) {
+  state_->run(loop_work(handler));
 }
 
 void Consumer::stop() noexcept {

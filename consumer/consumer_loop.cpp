@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/crash_point.hpp"
+
 namespace outbox {
 namespace {
 
@@ -17,19 +19,22 @@ MonoTime now() {
 
 }  // namespace
 
-void ConsumerLoop::run(const Handler& handler, const std::atomic<bool>& stop) {
+void ConsumerLoop::run(const LoopWork& loop_work, const std::atomic<bool>& stop) {
   subscription_.start({.on_assigned = [this](auto partitions) { assigned(partitions); },
                        .on_revoked = [this](auto partitions, Revoked how) { revoked(partitions, how); },
                        .log = options_.log});
   commit_due_ = now() + options_.commit_interval;
-  std::thread worker([&] { work(handler); });
+  std::vector<std::thread> workers;
+  for (int n = 0; n < std::ssize(inboxes_); ++n)
+    workers.emplace_back(
+        [&, n] { work({.number = n, .inbox = inboxes_[static_cast<std::size_t>(n)]}, loop_work); });
   std::exception_ptr failure;
   try {
     while (!stop) turn();
   } catch (...) {
     failure = std::current_exception();
   }
-  shut_down(worker);
+  shut_down(workers);
   if (worker_failure_) failure = worker_failure_;
   if (failure) std::rethrow_exception(failure);
 }
@@ -39,7 +44,7 @@ void ConsumerLoop::turn() {
   commit_soon();
   {
     std::unique_lock lock(mutex_);
-    if (worker_ended_) throw ConsumerError("the worker ended");
+    if (workers_ended_ > 0) throw ConsumerError("a worker ended");
     if (backlog_.full()) wait_for_room(lock);
     if (full_since_ && now() - *full_since_ < stall_after) return;
   }
@@ -49,7 +54,7 @@ void ConsumerLoop::turn() {
 void ConsumerLoop::wait_for_room(std::unique_lock<std::mutex>& lock) {
   if (!full_since_) full_since_ = now();
   if (now() - *full_since_ < stall_after)
-    changed_.wait_for(lock, poll_wait, [&] { return !backlog_.full() || worker_ended_; });
+    changed_.wait_for(lock, poll_wait, [&] { return !backlog_.full() || workers_ended_ > 0; });
   if (!backlog_.full()) full_since_.reset();
 }
 
@@ -59,6 +64,7 @@ void ConsumerLoop::fetch() {
     auto record = subscription_.poll(wait);
     if (!record) throw ConsumerError(record.error().text());
     if (!*record) return;
+    crash_here(CrashPoint::consumer_after_fetch);
     const std::lock_guard lock(mutex_);
     backlog_.push(**std::move(record));
     changed_.notify_all();
@@ -122,6 +128,7 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
     for (const auto& id : partitions) backlog_.retire(id);
     if (how == Revoked::handed_over) wait_until_idle(lock, partitions);
   }
+  crash_here(CrashPoint::consumer_in_rebalance);
   if (how == Revoked::handed_over) commit_now();
   const std::lock_guard lock(mutex_);
   for (const auto& id : partitions) {
@@ -132,34 +139,38 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
   }
 }
 
+void ConsumerLoop::cancel() noexcept {
+  for (auto& inbox : inboxes_) inbox.cancel();
+}
+
 /// A batch that is not done in time goes on, but its result no longer counts here: the next owner's copy
 /// waits for it in the database, and is judged by it.
 void ConsumerLoop::wait_until_idle(std::unique_lock<std::mutex>& lock,
                                    std::span<const PartitionId> partitions) {
   const auto idle = [&] {
-    return worker_ended_ ||
+    return all_ended() ||
            std::ranges::none_of(partitions, [&](const auto& id) { return backlog_.at_work(id); });
   };
   if (changed_.wait_for(lock, options_.drain_timeout, idle)) return;
   options_.log("rebalance_slow next=\"the batch at work is cancelled\"");
   lock.unlock();
-  inbox_.cancel();
+  cancel();
   lock.lock();
   static_cast<void>(changed_.wait_for(lock, stall_after, idle));
 }
 
-void ConsumerLoop::shut_down(std::thread& worker) {
+void ConsumerLoop::shut_down(std::vector<std::thread>& workers) {
   {
     std::unique_lock lock(mutex_);
     ending_ = true;
     changed_.notify_all();
-    if (!changed_.wait_for(lock, options_.drain_timeout, [&] { return worker_ended_; })) {
+    if (!changed_.wait_for(lock, options_.drain_timeout, [&] { return all_ended(); })) {
       options_.log("stop_slow next=\"the batch at work is cancelled\"");
       lock.unlock();
-      inbox_.cancel();
+      cancel();
     }
   }
-  worker.join();
+  for (auto& worker : workers) worker.join();
   subscription_.close();  // revokes what is ours, and so commits what is done
 }
 

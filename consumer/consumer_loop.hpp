@@ -1,7 +1,8 @@
 #pragma once
 // The loop between a Subscription and an Inbox. The caller's thread polls Kafka, commits offsets, and never
-// waits long for the database; one worker thread takes batches from the backlog and runs them. So polling
-// goes on, and the group keeps its member, however long a handler or an outage takes.
+// waits long for the database; worker threads take batches from the backlog and run them, each on an inbox of
+// its own and for partitions of its own. So polling goes on, and the group keeps its member, however long a
+// handler or an outage takes.
 //
 // A partition whose message must be tried again is paused in Kafka and waits in the backlog; where the whole
 // buffer is full for a second, every partition is paused. An offset is committed only when the batch that
@@ -12,6 +13,9 @@
 #include <exception>
 #include <mutex>
 #include <set>
+#include <span>
+#include <thread>
+#include <vector>
 
 #include "consumer/core/backlog.hpp"
 #include "consumer/subscription.hpp"
@@ -23,27 +27,45 @@ struct LoopOptions {
   BacklogLimits limits;
   Millis commit_interval{100};
   Millis drain_timeout{10'000};
+  Millis dead_retry_interval{1000};  ///< 0: never
+  int attempts_max = 10;             ///< as the inbox has it: to say once that a message blocks
   std::function<void(std::string_view)> log{};
 };
 
+/// What a worker does with its inbox: Inbox::process() and Inbox::retry_dead() with the service's handler.
+struct LoopWork {
+  std::function<std::vector<Outcome>(Inbox&, std::span<const Record>)> process;
+  std::function<std::vector<Outcome>(Inbox&)> retry_dead;
+};
+/// Refers to `handler`. AnyHandler: Handler or SpanHandler.
+template <class AnyHandler>
+[[nodiscard]] LoopWork loop_work(const AnyHandler& handler) {
+  return {[&](Inbox& inbox, std::span<const Record> records) { return inbox.process(records, handler); },
+          [&](Inbox& inbox) { return inbox.retry_dead(handler); }};
+}
+
 /// Counters that any thread may read while the worker counts.
 struct LiveCounters {
-  std::atomic<std::uint64_t> fresh{0}, duplicate{0}, conflict{0}, dead{0}, retried{0}, batches{0};
+  std::atomic<std::uint64_t> fresh{0}, duplicate{0}, conflict{0}, expired{0}, stale{0}, malformed{0}, dead{0},
+      parked{0}, revived{0}, blocked{0}, retried{0}, batches{0};
   void count(std::span<const Outcome> outcomes);
+  void count_revived(std::span<const Outcome> outcomes);
   [[nodiscard]] Counters snapshot() const;
 };
 
 class ConsumerLoop {
  public:
-  ConsumerLoop(Inbox& inbox, Subscription& subscription, LiveCounters& counters, LoopOptions options)
-      : inbox_(inbox),
+  /// One worker for each inbox, which must be as many as options.limits.workers.
+  ConsumerLoop(std::span<Inbox> inboxes, Subscription& subscription, LiveCounters& counters,
+               LoopOptions options)
+      : inboxes_(inboxes),
         subscription_(subscription),
         counters_(counters),
         options_(std::move(options)),
         backlog_(options_.limits) {}
 
   /// Until `stop`. Errors: ConsumerError.
-  void run(const Handler& handler, const std::atomic<bool>& stop);
+  void run(const LoopWork& work, const std::atomic<bool>& stop);
 
  private:
   // On the polling thread.
@@ -56,14 +78,25 @@ class ConsumerLoop {
   void assigned(std::span<const PartitionId> partitions);
   void revoked(std::span<const PartitionId> partitions, Revoked how);
   void wait_until_idle(std::unique_lock<std::mutex>& lock, std::span<const PartitionId> partitions);
-  void shut_down(std::thread& worker);
+  void shut_down(std::vector<std::thread>& workers);
+  void cancel() noexcept;
+  [[nodiscard]] bool all_ended() const { return workers_ended_ == std::ssize(inboxes_); }
 
-  // On the worker's thread.
-  void work(const Handler& handler) noexcept;
-  bool work_once(const Handler& handler);
-  void tell(std::span<const Outcome> outcomes, const Backlog::Batch& batch);
+  /// What a worker's thread alone touches.
+  struct Worker {
+    int number = 0;
+    Inbox& inbox;
+    MonoTime dead_retry_due{};
+    bool database_away = false;
+  };
+  // On a worker's thread.
+  void work(Worker worker, const LoopWork& work) noexcept;
+  bool work_once(Worker& worker, const LoopWork& work);
+  void retry_dead(Worker& worker, const LoopWork& work);
+  Backlog::Batch wait_for_batch(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void tell(Worker& worker, std::span<const Outcome> outcomes, const Backlog::Batch& batch);
 
-  Inbox& inbox_;
+  std::span<Inbox> inboxes_;
   Subscription& subscription_;
   LiveCounters& counters_;
   LoopOptions options_;
@@ -72,13 +105,12 @@ class ConsumerLoop {
   std::condition_variable changed_;
   Backlog backlog_;
   bool ending_ = false;
-  bool worker_ended_ = false;
+  int workers_ended_ = 0;
   std::exception_ptr worker_failure_;
 
   std::set<PartitionId> paused_;        // the polling thread's
   std::optional<MonoTime> full_since_;  // the polling thread's
   MonoTime commit_due_{};               // the polling thread's
-  bool database_away_ = false;          // the worker's
 };
 
 }  // namespace outbox

@@ -26,11 +26,25 @@ std::string one_line(std::string text) {
 void LiveCounters::count(std::span<const Outcome> outcomes) {
   ++batches;
   for (const auto& outcome : outcomes) {
+    if (!outcome.settled()) {
+      ++retried;
+      continue;
+    }
     if (outcome.fate == Fate::applied) ++fresh;
-    if (outcome.fate == Fate::skipped) ++duplicate;
     if (outcome.fate == Fate::dead) ++dead;
-    if (outcome.fate == Fate::dead && outcome.verdict == Verdict::conflict) ++conflict;
-    if (!outcome.settled()) ++retried;
+    if (outcome.fate == Fate::parked) ++parked;
+    if (outcome.verdict == Verdict::duplicate) ++duplicate;
+    if (outcome.verdict == Verdict::conflict) ++conflict;
+    if (outcome.verdict == Verdict::expired) ++expired;
+    if (outcome.verdict == Verdict::stale) ++stale;
+    if (outcome.verdict == Verdict::malformed) ++malformed;
+  }
+}
+
+void LiveCounters::count_revived(std::span<const Outcome> outcomes) {
+  for (const auto& outcome : outcomes) {
+    if (outcome.fate == Fate::applied) ++revived;
+    if (outcome.verdict == Verdict::stale) ++stale;
   }
 }
 
@@ -38,40 +52,57 @@ Counters LiveCounters::snapshot() const {
   return {.fresh = fresh,
           .duplicate = duplicate,
           .conflict = conflict,
+          .expired = expired,
+          .stale = stale,
+          .malformed = malformed,
           .dead = dead,
+          .parked = parked,
+          .revived = revived,
+          .blocked = blocked,
           .retried = retried,
           .batches = batches};
 }
 
-void ConsumerLoop::work(const Handler& handler) noexcept {
+void ConsumerLoop::work(Worker worker, const LoopWork& work) noexcept {
   std::exception_ptr failure;
   try {
-    while (work_once(handler)) {
+    while (work_once(worker, work)) {
     }
   } catch (const std::exception& e) {
     failure = std::make_exception_ptr(ConsumerError(e.what()));
   }
   const std::lock_guard lock(mutex_);
-  worker_failure_ = failure;
-  worker_ended_ = true;
+  if (failure) worker_failure_ = failure;
+  ++workers_ended_;
   changed_.notify_all();
 }
 
-bool ConsumerLoop::work_once(const Handler& handler) {
-  std::unique_lock lock(mutex_);
+/// Empty: the loop ends, or it is time to look for dead messages that are wanted after all.
+Backlog::Batch ConsumerLoop::wait_for_batch(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  const bool looks = options_.dead_retry_interval.count() > 0;
   Backlog::Batch batch;
-  while (!ending_ && (batch = backlog_.take(now())).empty()) {
-    const auto due = backlog_.next_due();
+  while (!ending_ && (batch = backlog_.take(now(), worker.number)).empty()) {
+    if (looks && now() >= worker.dead_retry_due) break;
+    auto due = backlog_.next_due(worker.number);
+    if (looks) due = due ? std::min(*due, worker.dead_retry_due) : worker.dead_retry_due;
     due ? static_cast<void>(changed_.wait_until(lock, *due)) : changed_.wait(lock);
   }
-  if (batch.empty()) return false;
+  return batch;
+}
+
+bool ConsumerLoop::work_once(Worker& worker, const LoopWork& work) {
+  std::unique_lock lock(mutex_);
+  Backlog::Batch batch = wait_for_batch(worker, lock);
+  if (ending_ && batch.empty()) return false;
   lock.unlock();
+  retry_dead(worker, work);
+  if (batch.empty()) return true;
 
   std::vector<Record> records;
   for (const auto& fetched : batch.records) records.push_back(fetched.record);
-  const auto outcomes = inbox_.process(records, handler);
+  const auto outcomes = work.process(worker.inbox, records);
   counters_.count(outcomes);
-  tell(outcomes, batch);
+  tell(worker, outcomes, batch);
 
   lock.lock();
   backlog_.finish(std::move(batch), outcomes, now());
@@ -79,21 +110,37 @@ bool ConsumerLoop::work_once(const Handler& handler) {
   return !ending_;
 }
 
-void ConsumerLoop::tell(std::span<const Outcome> outcomes, const Backlog::Batch& batch) {
+void ConsumerLoop::retry_dead(Worker& worker, const LoopWork& work) {
+  if (options_.dead_retry_interval.count() == 0 || now() < worker.dead_retry_due) return;
+  const auto outcomes = work.retry_dead(worker.inbox);
+  counters_.count_revived(outcomes);
+  for (const auto& outcome : outcomes)
+    options_.log("dead_message_retried fate=" + std::string(to_string(outcome.fate)) +
+                 (outcome.reason.empty() ? "" : " reason=\"" + one_line(outcome.reason) + "\""));
+  worker.dead_retry_due = now() + options_.dead_retry_interval;
+}
+
+void ConsumerLoop::tell(Worker& worker, std::span<const Outcome> outcomes, const Backlog::Batch& batch) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Record& record = batch.records[i].record;
     const std::string reason = " reason=\"" + one_line(outcomes[i].reason) + "\"";
     if (outcomes[i].fate == Fate::dead)
       options_.log("message_dead at=" + where(record) +
                    " verdict=" + std::string(to_string(outcomes[i].verdict)) + reason);
+    if (outcomes[i].fate == Fate::parked) options_.log("message_parked at=" + where(record) + reason);
+    if (outcomes[i].blocked && record.attempt == options_.attempts_max) {
+      ++counters_.blocked;
+      options_.log("message_blocks_its_partition at=" + where(record) + reason +
+                   " next=\"a person must act: it is tried on\"");
+    }
     if (outcomes[i].fate == Fate::failed && record.attempt == 1)
       options_.log("message_failed at=" + where(record) + reason);
   }
   const bool away = outcomes.front().fate == Fate::waiting;
-  if (away && !database_away_)
+  if (away && !worker.database_away)
     options_.log("work_waits reason=\"" + one_line(outcomes.front().reason) + "\"");
-  if (!away && database_away_) options_.log("work_goes_on");
-  database_away_ = away;
+  if (!away && worker.database_away) options_.log("work_goes_on");
+  worker.database_away = away;
 }
 
 }  // namespace outbox

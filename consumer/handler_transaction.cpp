@@ -94,6 +94,22 @@ Uuid HandlerTransaction::publish(std::string_view topic, std::optional<std::stri
   return checked(session_.exec_prepared(statements_.publish, params)).uuid(0, 0);
 }
 
+bool HandlerTransaction::advance(std::string_view entity, std::int64_t version) {
+  pg::Params params;
+  params.text(consumer_).text(entity).i64(version);
+  return checked(session_.exec_prepared(statements_.version_advance, params)).affected() == 1;
+}
+
+void HandlerTransaction::run_after_commit() noexcept {
+  for (const auto& work : after_commit_) {
+    try {
+      work();
+    } catch (...) {
+      continue;  // as Transaction::after_commit says: nothing can be undone any more
+    }
+  }
+}
+
 HandlerTransaction::State HandlerTransaction::state() const {
   auto* connection = session_.native();
   if (session_.broken()) return State::lost;

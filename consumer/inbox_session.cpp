@@ -7,8 +7,13 @@
 namespace outbox {
 namespace {
 
+constexpr std::int32_t partition_days_ahead = 7;
 constexpr int tries_max = 3;  // at once; then the caller waits
 constexpr BackoffOptions between_tries{Millis{2}, Millis{20}};
+
+RolledBack cancelled() {
+  return {{Failure::Kind::transient, "cancelled, since the partition or the process goes"}, std::nullopt};
+}
 
 }  // namespace
 
@@ -17,10 +22,19 @@ Status InboxSession::connect() {
   disconnect();
   auto made = pg::Session::connect({.uri = uri_, .application_name = "outbox:" + consumer_});
   if (!made) return failure(std::move(made.error()));
+  if (const Status registered = register_consumer(*made); !registered) return registered;
   const std::lock_guard lock(mutex_);
   session_.emplace(*std::move(made));
   body_type_.clear();
   return {};
+}
+
+Status InboxSession::register_consumer(pg::Session& session) const {
+  pg::Params params;
+  params.text(consumer_);
+  horizon_ == forever ? params.null() : params.i32(static_cast<std::int32_t>(horizon_.count()));
+  const auto done = session.exec(statements_.register_consumer, params);
+  return done ? Status{} : failure(done.error());
 }
 
 void InboxSession::disconnect() {
@@ -28,16 +42,16 @@ void InboxSession::disconnect() {
   session_.reset();
 }
 
-BatchResult InboxSession::once(const std::function<BatchResult(BatchTransaction&)>& work) {
+BatchResult InboxSession::once(const Work& work) {
   if (const Status up = connect(); !up)
     return RolledBack{{Failure::Kind::transient, up.error().text()}, std::nullopt};
-  BatchTransaction transaction(*session_, statements_, consumer_, body_type_);
-  return work(transaction);
+  return work(InboxContext{*session_, statements_, consumer_, body_type_, guard_});
 }
 
-BatchResult InboxSession::run(const std::function<BatchResult(BatchTransaction&)>& work) {
+BatchResult InboxSession::run(const Work& work) {
   Backoff backoff(between_tries, reinterpret_cast<std::uintptr_t>(this));
   for (int tries = 1;; ++tries) {
+    if (cancelled_) return cancelled();
     BatchResult result = once(work);
     const auto* back = std::get_if<RolledBack>(&result);
     if (!back) return result;
@@ -45,29 +59,45 @@ BatchResult InboxSession::run(const std::function<BatchResult(BatchTransaction&)
     // better.
     const bool suspect = !back->at && back->failure.kind == Failure::Kind::environment;
     if (suspect || (session_ && !is_clean(*session_))) disconnect();
+    if (cancelled_) return cancelled();
     if (back->failure.kind != Failure::Kind::transient || tries == tries_max) return result;
     std::this_thread::sleep_for(backoff.next());
   }
 }
 
 Status InboxSession::check() {
-  if (const Status up = connect(); !up) return up;
-  const std::string tables = "processed_msgs and dead_msgs in schema " + statements_.schema;
+  const std::string tables = "processed_msgs, dead_msgs and inbox_consumer in schema " + statements_.schema;
+  const auto advise = [&](Error error) {
+    if (error.code.starts_with("42") || error.code.starts_with("3F"))
+      error.advice = error.code == "42501"
+                         ? "grant SELECT, INSERT and UPDATE on " + tables + " to this role"
+                         : "the consumer needs " + tables + ": run `outboxd migrate` on this database";
+    return failure(std::move(error));
+  };
+  if (const Status up = connect(); !up) return advise(up.error());
   pg::Params params;
   params.text(statements_.schema);
   const auto rows = session_->exec(statements_.ready, params);
-  if (!rows) {
-    Error error = rows.error();
-    if (error.code.starts_with("42") || error.code.starts_with("3F"))
-      error.advice = "the consumer needs " + tables + ": run `outboxd migrate` on this database";
-    return failure(std::move(error));
-  }
+  if (!rows) return advise(rows.error());
   if (rows->boolean(0, 0) && rows->boolean(0, 1)) return {};
-  return failure(Disposition::fatal, "no privilege on " + tables, "42501",
-                 "grant SELECT and INSERT on them to this role");
+  return advise({Disposition::fatal, "42501", "no privilege on the consumer's tables", ""});
+}
+
+Result<Upkeep> InboxSession::maintain() {
+  if (const Status up = connect(); !up) return failure(up.error());
+  pg::Params params;
+  params.i32(partition_days_ahead);
+  const auto rows = session_->exec_prepared(statements_.maintain, params);
+  if (!rows) return failure(rows.error());
+  return Upkeep{.busy = rows->boolean(0, 0),
+                .made = static_cast<int>(rows->integer(0, 1)),
+                .dropped = static_cast<int>(rows->integer(0, 2)),
+                .purged = rows->integer(0, 3),
+                .waiting = static_cast<int>(rows->integer(0, 4))};
 }
 
 void InboxSession::cancel() noexcept {
+  cancelled_ = true;
   const std::lock_guard lock(mutex_);
   if (session_) session_->cancel();
 }

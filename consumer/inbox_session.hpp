@@ -1,42 +1,60 @@
 #pragma once
 // An Inbox's connection: made when it is needed, given up when it is no longer fit, and the transactions run
-// on it. Thread: one at a time, but for cancel().
+// on it. Each new one says how long the consumer must remember, before anything is claimed on it. Thread: one
+// at a time, but for cancel().
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/backoff.hpp"
-#include "consumer/batch_transaction.hpp"
+#include "consumer/whole_transaction.hpp"
 
 namespace outbox {
 
 class InboxSession {
  public:
-  InboxSession(std::string uri, std::string consumer, Statements statements)
-      : uri_(std::move(uri)), consumer_(std::move(consumer)), statements_(std::move(statements)) {}
+  using Work = std::function<BatchResult(const InboxContext&)>;
+
+  InboxSession(const InboxOptions& options, Statements statements)
+      : uri_(options.postgres),
+        consumer_(options.name),
+        guard_(options.guard),
+        horizon_(options.horizon),
+        statements_(std::move(statements)) {}
 
   /// Runs `work`, and repeats it at once, a few times, where that may help: after a deadlock, a restarted
   /// server, an id that came or went. Errors: as RolledBack; a server that can't be reached is transient, and
   /// nobody's.
-  [[nodiscard]] BatchResult run(const std::function<BatchResult(BatchTransaction&)>& work);
+  [[nodiscard]] BatchResult run(const Work& work);
 
   /// Whether the tables are there and may be used. Errors: as the database says; fatal with what to do.
   [[nodiscard]] Status check();
 
-  /// Asks the server to cancel what runs now. Any thread.
+  /// See Inbox::maintain().
+  [[nodiscard]] Result<Upkeep> maintain();
+
+  /// Asks the server to cancel what runs now, and has run() repeat nothing and begin nothing until the next
+  /// forget_cancel(). Any thread.
   void cancel() noexcept;
+  /// At the start of a call of the inbox: a cancel that came before it was meant for another.
+  void forget_cancel() noexcept { cancelled_ = false; }
 
  private:
   [[nodiscard]] Status connect();
+  [[nodiscard]] Status register_consumer(pg::Session& session) const;
   void disconnect();
-  [[nodiscard]] BatchResult once(const std::function<BatchResult(BatchTransaction&)>& work);
+  [[nodiscard]] BatchResult once(const Work& work);
 
   std::string uri_;
   std::string consumer_;
+  Guard guard_;
+  std::chrono::hours horizon_;
   Statements statements_;
   std::string body_type_;
+  std::atomic<bool> cancelled_{false};
   std::mutex mutex_;  // guards that session_ is there against cancel(); the owner's thread alone changes it
   std::optional<pg::Session> session_;
 };

@@ -6,9 +6,9 @@ namespace outbox {
 
 using Kind = Failure::Kind;
 
-Settlement::Settlement(InboxSession& session, int attempts_max, const Handler& handler,
+Settlement::Settlement(InboxSession& session, FailurePolicy policy, const HandlerCall& handler,
                        std::span<const Record> records)
-    : session_(session), attempts_max_(attempts_max), handler_(handler), outcomes_(records.size()) {
+    : session_(session), policy_(policy), handler_(handler), outcomes_(records.size()) {
   for (const auto& record : records) candidates_.push_back(read_candidate(record));
 }
 
@@ -22,7 +22,7 @@ bool Settlement::blocked(std::size_t i) const {
 }
 
 void Settlement::leave(std::size_t first, std::size_t last, const std::string& reason) {
-  for (std::size_t i = first; i < last; ++i) outcomes_[i] = {Fate::waiting, Verdict::fresh, reason};
+  for (std::size_t i = first; i < last; ++i) outcomes_[i] = {.fate = Fate::waiting, .reason = reason};
 }
 
 void Settlement::settle(std::size_t first, std::size_t last) {
@@ -41,13 +41,14 @@ void Settlement::settle(std::size_t first, std::size_t last) {
 
 void Settlement::settle_run(std::size_t first, std::size_t last) {
   const auto batch = std::span(candidates_).subspan(first, last - first);
-  BatchResult result = session_.run([&](BatchTransaction& tx) { return tx.apply(batch, handler_); });
+  BatchResult result =
+      session_.run([&](const InboxContext& inbox) { return BatchTransaction(inbox).apply(batch, handler_); });
   if (auto* done = std::get_if<std::vector<Outcome>>(&result)) {
     std::ranges::move(*done, outcomes_.begin() + static_cast<std::ptrdiff_t>(first));
     return;
   }
-  const auto& [failure, at] = std::get<RolledBack>(result);
-  if (!at && failure.kind != Kind::message) {
+  const auto& [failure, at, by_handler] = std::get<RolledBack>(result);
+  if (!by_handler && failure.kind != Kind::message) {
     away_ = failure;
     return leave(first, last, failure.reason);
   }
@@ -60,17 +61,30 @@ void Settlement::settle_run(std::size_t first, std::size_t last) {
 
 void Settlement::settle_failed(std::size_t i, const Failure& failure) {
   const Record& record = *candidates_[i].record;
-  const bool exhausted = failure.kind == Kind::message && record.attempt >= attempts_max_;
-  if (failure.kind == Kind::rejected || exhausted) return bury(i, failure);
+  const bool exhausted = failure.kind == Kind::message && record.attempt >= policy_.attempts_max;
+  const bool blocks = exhausted && policy_.after_attempts == AfterAttempts::block;
+  if (failure.kind == Kind::rejected || failure.kind == Kind::stale || (exhausted && !blocks))
+    return end(i, failure);
   const bool counts = failure.kind == Kind::message || failure.kind == Kind::later;
-  outcomes_[i] = {counts ? Fate::failed : Fate::waiting, Verdict::fresh, failure.reason};
+  outcomes_[i] = {.fate = counts ? Fate::failed : Fate::waiting,
+                  .reason = failure.reason,
+                  .retry_wait = failure.wait,
+                  .blocked = blocks};
   blocked_.emplace(record.topic, record.partition);
 }
 
-void Settlement::bury(std::size_t i, const Failure& failure) {
-  const auto* verdict = failure.kind == Kind::rejected ? "rejected" : "failed";
-  BatchResult result =
-      session_.run([&](BatchTransaction& tx) { return tx.bury(candidates_[i], verdict, failure.reason); });
+ProcessedState Settlement::end_state(std::size_t i, const Failure& failure) const {
+  if (failure.kind == Kind::stale) return ProcessedState::discarded;
+  const bool parks = failure.kind == Kind::message && policy_.after_attempts == AfterAttempts::park_key;
+  return parks && candidates_[i].record->key ? ProcessedState::parked : ProcessedState::dead;
+}
+
+void Settlement::end(std::size_t i, const Failure& failure) {
+  const Ending ending{.state = end_state(i, failure),
+                      .verdict = failure.kind == Kind::rejected ? "rejected" : "failed",
+                      .reason = failure.reason};
+  BatchResult result = session_.run(
+      [&](const InboxContext& inbox) { return BatchTransaction(inbox).end(candidates_[i], ending); });
   if (auto* done = std::get_if<std::vector<Outcome>>(&result)) {
     outcomes_[i] = std::move(done->front());
     return;

@@ -11,13 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "consumer/batch_transaction.hpp"
+#include "consumer/handler_call.hpp"
 #include "consumer/inbox_session.hpp"
 
 namespace outbox {
 
+struct FailurePolicy {
+  int attempts_max = 10;
+  AfterAttempts after_attempts = AfterAttempts::park_key;
+};
+
 class Settlement {
  public:
-  Settlement(InboxSession& session, int attempts_max, const Handler& handler,
+  Settlement(InboxSession& session, FailurePolicy policy, const HandlerCall& handler,
              std::span<const Record> records);
   [[nodiscard]] std::vector<Outcome> run();
 
@@ -27,12 +34,13 @@ class Settlement {
   void settle_run(std::size_t first, std::size_t last);
   void leave(std::size_t first, std::size_t last, const std::string& reason);
   void settle_failed(std::size_t i, const Failure& failure);
-  void bury(std::size_t i, const Failure& failure);
+  void end(std::size_t i, const Failure& failure);
+  [[nodiscard]] ProcessedState end_state(std::size_t i, const Failure& failure) const;
   [[nodiscard]] bool blocked(std::size_t i) const;
 
   InboxSession& session_;
-  int attempts_max_;
-  const Handler& handler_;
+  FailurePolicy policy_;
+  const HandlerCall& handler_;
   std::vector<Candidate> candidates_;
   std::vector<Outcome> outcomes_;
   std::set<std::pair<std::string_view, std::int32_t>> blocked_;  // partitions whose order forbids going on

@@ -36,10 +36,16 @@ GRANT SELECT, INSERT, UPDATE ON {{schema}}.outbox_topic TO outbox_relay;
 GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_migration TO outbox_relay, outbox_operator, outbox_monitor;
 
-GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs TO outbox_consumer;
+GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer,
+                                {{schema}}.inbox_seq, {{schema}}.inbox_version TO outbox_consumer;
+GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.inbox_parked_key TO outbox_consumer;
+GRANT EXECUTE ON FUNCTION {{schema}}.inbox_maintain(int) TO outbox_consumer, outbox_operator;
+GRANT EXECUTE ON FUNCTION {{schema}}.inbox_dead_retry(bigint), {{schema}}.inbox_dead_discard(bigint, text)
+  TO outbox_operator;
 
 GRANT SELECT ON {{table}}, {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_topic,
-                {{schema}}.processed_msgs, {{schema}}.dead_msgs TO outbox_operator;
+                {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer, {{schema}}.inbox_seq,
+                {{schema}}.inbox_version, {{schema}}.inbox_parked_key TO outbox_operator;
 GRANT UPDATE (resolved_at, resolution) ON {{schema}}.dead_msgs TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_dead_retry(bigint), {{schema}}.outbox_dead_discard(bigint, text),
                           {{schema}}.outbox_cancel(uuid) TO outbox_operator;
@@ -49,9 +55,11 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int) TO outbox_rel
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;
 GRANT SELECT (source, scope, topic, partition, since) ON {{schema}}.outbox_hold TO outbox_monitor;
-GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_topic, {{schema}}.processed_msgs TO outbox_monitor;
+GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_topic, {{schema}}.processed_msgs, {{schema}}.inbox_consumer
+  TO outbox_monitor;
 GRANT SELECT (id, consumer, msg_id, topic, partition, "offset", verdict, attempts, created_at, resolved_at, resolution)
   ON {{schema}}.dead_msgs TO outbox_monitor;
+GRANT SELECT (consumer, topic, since, retry_at) ON {{schema}}.inbox_parked_key TO outbox_monitor;
 
 -- Partitions that exist already; later ones get the same when they are made.
 SELECT {{schema}}.outbox_share_grants(i.inhparent, i.inhrelid) FROM pg_catalog.pg_inherits i

@@ -9,7 +9,16 @@ namespace outbox {
 
 void Backlog::assign(const PartitionId& partition) {
   const std::uint64_t tenure = ++tenures_;
-  queues_.insert_or_assign(partition, Queue{.tenure = tenure, .backoff = Backoff(limits_.backoff, tenure)});
+  queues_.erase(partition);
+  queues_.emplace(
+      partition,
+      Queue{.tenure = tenure, .worker = idlest_worker(), .backoff = Backoff(limits_.backoff, tenure)});
+}
+
+int Backlog::idlest_worker() const {
+  std::vector<int> partitions(static_cast<std::size_t>(limits_.workers));
+  for (const auto& [id, queue] : queues_) ++partitions[static_cast<std::size_t>(queue.worker)];
+  return static_cast<int>(std::ranges::min_element(partitions) - partitions.begin());
 }
 
 void Backlog::retire(const PartitionId& partition) {
@@ -28,27 +37,30 @@ void Backlog::push(Fetched record) {
 }
 
 bool Backlog::full() const {
-  std::int64_t rows = 0, bytes = 0;
+  std::int64_t rows = 0, bytes = 0, waiting_rows = 0, waiting_bytes = 0;
   for (const auto& [id, queue] : queues_) {
-    if (queue.due) continue;
-    rows += static_cast<std::int64_t>(queue.records.size());
-    bytes += queue.bytes;
+    (queue.due ? waiting_rows : rows) += static_cast<std::int64_t>(queue.records.size());
+    (queue.due ? waiting_bytes : bytes) += queue.bytes;
   }
-  return rows >= limits_.buffer_rows_max || bytes >= limits_.buffer_bytes_max;
+  return rows >= limits_.buffer_rows_max || bytes >= limits_.buffer_bytes_max ||
+         rows + waiting_rows >= 2 * limits_.buffer_rows_max ||
+         bytes + waiting_bytes >= 2 * limits_.buffer_bytes_max;
 }
 
-Backlog::Batch Backlog::take(MonoTime now) {
+Backlog::Batch Backlog::take(MonoTime now, int worker) {
   Batch batch;
   std::int64_t bytes = 0;
-  auto at = queues_.upper_bound(last_served_);
+  auto at = queues_.upper_bound(last_served_[worker]);
   for (std::size_t turn = 0; turn < queues_.size(); ++turn, ++at) {
     if (at == queues_.end()) at = queues_.begin();
     auto& [id, queue] = *at;
-    if (queue.at_work || queue.retired || queue.records.empty() || (queue.due && *queue.due > now)) continue;
+    if (queue.worker != worker || queue.at_work || queue.retired || queue.records.empty() ||
+        (queue.due && *queue.due > now))
+      continue;
     const bool alone = queue.records.front().record.attempt > 1;
     if (alone && !batch.empty()) continue;
     take_from(id, queue, batch, bytes);
-    last_served_ = id;
+    last_served_[worker] = id;
     if (alone || bytes >= limits_.batch_bytes_max || std::ssize(batch.records) >= limits_.batch_rows_max)
       break;
   }
@@ -98,7 +110,7 @@ void Backlog::put_back(Queue& queue, std::span<Fetched> records, std::span<const
   queue.due.reset();
   if (stop == outcomes.end()) return;
   if (stop->fate == Fate::failed) ++records[done].record.attempt;
-  queue.due = now + queue.backoff.next();
+  queue.due = now + std::max(queue.backoff.next(), stop->retry_wait);
   for (std::size_t i = records.size(); i > done; --i) {
     queue.bytes += records[i - 1].bytes;
     queue.records.push_front(std::move(records[i - 1]));
@@ -123,10 +135,12 @@ std::vector<PartitionId> Backlog::waiting() const {
   return out;
 }
 
-std::optional<MonoTime> Backlog::next_due() const {
+std::optional<MonoTime> Backlog::next_due(int worker) const {
   std::optional<MonoTime> out;
   for (const auto& [id, queue] : queues_)
-    if (queue.due && !queue.at_work && !queue.retired && (!out || *queue.due < *out)) out = queue.due;
+    if (queue.worker == worker && queue.due && !queue.at_work && !queue.retired &&
+        (!out || *queue.due < *out))
+      out = queue.due;
   return out;
 }
 

@@ -2,7 +2,8 @@
 // Records that were fetched and are not yet done, by partition: what may be worked on now, what waits for its
 // next try, and which offsets may be committed. It keeps the order of a partition: a batch takes from its
 // front, and what a batch could not settle goes back to the front. A partition is in at most one batch at a
-// time, so several workers may share it. Pure: time is passed in. Not thread-safe.
+// time. Partitions are dealt to workers as they are assigned, each to the one that has the fewest. Pure: time
+// is passed in. Not thread-safe.
 
 #include <compare>
 #include <cstdint>
@@ -45,6 +46,7 @@ struct BacklogLimits {
   std::int64_t buffer_rows_max = 5000;
   std::int64_t buffer_bytes_max = 16 << 20;
   BackoffOptions backoff{};
+  int workers = 1;
 };
 
 class Backlog {
@@ -72,13 +74,13 @@ class Backlog {
   /// Dropped without a word where the partition is not ours: its owner will fetch it.
   void push(Fetched record);
 
-  /// Whether fetching should stop. A partition that waits for its next try does not count: it is paused, so
-  /// that the others can go on.
+  /// Whether fetching should stop. A partition that waits for its next try does not count, since it is paused
+  /// so that the others can go on; but all together may hold no more than twice the limits.
   [[nodiscard]] bool full() const;
 
   /// Shape: up to the limits, from partitions that neither wait nor are at work, each in its order, taking
   /// turns. A record whose handler failed before is a batch alone. Empty: nothing can be done now.
-  [[nodiscard]] Batch take(MonoTime now);
+  [[nodiscard]] Batch take(MonoTime now, int worker = 0);
   /// One outcome for each record of the batch. Of a partition, what is behind the first unsettled record goes
   /// back too.
   void finish(Batch batch, std::span<const Outcome> outcomes, MonoTime now);
@@ -87,8 +89,8 @@ class Backlog {
   [[nodiscard]] std::vector<PartitionId> assigned() const;
   /// Those that wait for their next try.
   [[nodiscard]] std::vector<PartitionId> waiting() const;
-  /// The earliest moment at which one of them is tried again.
-  [[nodiscard]] std::optional<MonoTime> next_due() const;
+  /// The earliest moment at which one of the worker's is tried again.
+  [[nodiscard]] std::optional<MonoTime> next_due(int worker = 0) const;
 
   /// What became committable since it was asked for last.
   [[nodiscard]] std::vector<NextOffset> take_commits();
@@ -96,6 +98,7 @@ class Backlog {
  private:
   struct Queue {
     std::uint64_t tenure = 0;
+    int worker = 0;
     std::deque<Fetched> records{};
     std::int64_t bytes = 0;  ///< queued
     bool at_work = false;
@@ -104,13 +107,14 @@ class Backlog {
     Backoff backoff;
     std::optional<std::int64_t> commit{};  ///< not yet taken
   };
+  [[nodiscard]] int idlest_worker() const;
   void take_from(const PartitionId& id, Queue& queue, Batch& batch, std::int64_t& bytes) const;
   static void put_back(Queue& queue, std::span<Fetched> records, std::span<const Outcome> outcomes,
                        MonoTime now);
 
   BacklogLimits limits_;
   std::map<PartitionId, Queue> queues_;
-  PartitionId last_served_;
+  std::map<int, PartitionId> last_served_;  ///< by worker
   std::uint64_t tenures_ = 0;
 };
 

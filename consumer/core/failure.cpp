@@ -8,6 +8,7 @@
 namespace outbox {
 namespace {
 
+constexpr Millis retry_wait_max = std::chrono::hours{1};
 constexpr std::string_view environment_classes[] = {"0A", "28", "3D", "3F", "42"};
 
 }  // namespace
@@ -29,9 +30,11 @@ Failure failure_of(const std::exception_ptr& thrown, const std::optional<Error>&
   try {
     std::rethrow_exception(thrown);
   } catch (const Retry& e) {
-    return {Failure::Kind::later, e.what()};
+    return {Failure::Kind::later, e.what(), std::clamp(e.wait, Millis{0}, retry_wait_max)};
   } catch (const Reject& e) {
     return {Failure::Kind::rejected, e.what()};
+  } catch (const Stale& e) {
+    return {Failure::Kind::stale, e.what()};
   } catch (const SqlError& e) {
     if (breaking && breaking->code == e.sqlstate()) return failure_of(*breaking);
     return {Failure::Kind::message, e.what()};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace outbox {
@@ -16,10 +17,12 @@ struct Failure {
                   ///< act
     later,        ///< the handler threw Retry
     rejected,     ///< the handler threw Reject
+    stale,        ///< the handler threw Stale
     message,      ///< anything else: this message's
   };
   Kind kind = Kind::transient;
   std::string reason;
+  Millis wait{0};  ///< of Retry
 };
 
 /// retry, reconnect or in_doubt: the transaction may be repeated as a whole, since its dedup row says what

@@ -32,21 +32,43 @@ std::optional<std::vector<Judgement>> judge(std::span<const Candidate> batch, co
   std::vector<Judgement> out;
   for (const auto& candidate : batch) {
     if (!candidate.message) {
-      out.push_back({Verdict::malformed, std::nullopt});
+      out.push_back({.verdict = Verdict::malformed});
       continue;
     }
     const Uuid& id = candidate.message->msg_id();
     if (const auto first = known.find(id); first != known.end()) {
-      out.push_back(
-          {first->second == candidate.payload ? Verdict::duplicate : Verdict::conflict, first->second});
+      out.push_back({.verdict = first->second == candidate.payload ? Verdict::duplicate : Verdict::conflict,
+                     .known = first->second});
     } else if (findings.inserted.contains(id)) {
       known.emplace(id, candidate.payload);
-      out.push_back({Verdict::fresh, std::nullopt});
+      out.push_back({.verdict = findings.forgotten.contains(id) ? Verdict::expired : Verdict::fresh});
     } else {
       return std::nullopt;
     }
   }
   return out;
+}
+
+std::optional<ParkedKey> key_of(const Message& message) {
+  if (!message.key()) return std::nullopt;
+  return ParkedKey{message.topic(), sha256(*message.key())};
+}
+
+std::set<ParkedKey> fresh_keys(std::span<const Candidate> batch, std::span<const Judgement> judgements) {
+  std::set<ParkedKey> out;
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    if (judgements[i].verdict == Verdict::fresh)
+      if (auto key = key_of(*batch[i].message)) out.insert(*std::move(key));
+  return out;
+}
+
+void judge_parked(std::span<const Candidate> batch, std::span<Judgement> judgements,
+                  const std::set<ParkedKey>& parked) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (judgements[i].verdict != Verdict::fresh) continue;
+    const auto key = key_of(*batch[i].message);
+    judgements[i].parked = key && parked.contains(*key);
+  }
 }
 
 }  // namespace outbox

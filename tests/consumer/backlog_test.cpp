@@ -11,9 +11,9 @@ namespace {
 
 const PartitionId p0{"transfers", 0}, p1{"transfers", 1};
 const MonoTime start{};
-constexpr Outcome done{Fate::applied, Verdict::fresh, {}};
-const Outcome failed{Fate::failed, Verdict::fresh, "no"};
-const Outcome waiting{Fate::waiting, Verdict::fresh, "away"};
+const Outcome done{.fate = Fate::applied};
+const Outcome failed{.fate = Fate::failed, .reason = "no"};
+const Outcome waiting{.fate = Fate::waiting, .reason = "away"};
 
 Fetched at(std::int32_t partition, std::int64_t offset, std::size_t bytes = 10) {
   return fetched(
@@ -143,4 +143,42 @@ TEST_CASE("the buffer is full by rows or bytes, not counting a partition that wa
   CHECK_FALSE(backlog.full());
   backlog.push(at(1, 0, 100));
   CHECK(backlog.full());
+}
+
+TEST_CASE("partitions are dealt to workers evenly, and each takes its own only") {
+  Backlog backlog({.workers = 2});
+  for (std::int32_t p = 0; p < 4; ++p) backlog.assign({"transfers", p});
+  for (std::int32_t p = 0; p < 4; ++p) backlog.push(at(p, 0));
+  CHECK(offsets(backlog.take(start, 0)) == std::vector<std::int64_t>{0, 200});
+  CHECK(offsets(backlog.take(start, 1)) == std::vector<std::int64_t>{100, 300});
+  backlog.revoke({"transfers", 1});
+  backlog.revoke({"transfers", 3});
+  backlog.assign({"transfers", 5});
+  backlog.push(at(5, 0));
+  CHECK(backlog.take(start, 0).empty());
+  CHECK(offsets(backlog.take(start, 1)) == std::vector<std::int64_t>{500});
+}
+
+TEST_CASE("partitions that wait hold no more than the buffer once again") {
+  Backlog backlog({.buffer_bytes_max = 100});
+  for (std::int32_t p = 0; p < 3; ++p) {
+    backlog.assign({"transfers", p});
+    backlog.push(at(p, 0, 60));
+    if (p == 2) break;
+    CHECK_FALSE(backlog.full());
+    backlog.finish(backlog.take(start), std::vector{waiting}, start);
+  }
+  CHECK_FALSE(backlog.full());
+  backlog.push(at(2, 1, 30));
+  CHECK(backlog.full());
+}
+
+TEST_CASE("a handler's own wait is kept where it is longer than the backoff") {
+  auto backlog = two_partitions({.backoff = {Millis{100}, Millis{1000}}});
+  backlog.push(at(0, 0));
+  backlog.finish(backlog.take(start),
+                 std::vector{Outcome{.fate = Fate::failed, .reason = "busy", .retry_wait = Millis{60'000}}},
+                 start);
+  CHECK(backlog.take(start + Millis{59'999}).empty());
+  CHECK_FALSE(backlog.take(start + Millis{60'000}).empty());
 }

@@ -21,8 +21,8 @@ class Running {
   Running(ServiceDatabase& db, FakeKafka& kafka, Handler handler, LoopOptions options = {})
       : subscription(kafka),
         inbox_(db.inbox()),
-        loop_(inbox_, subscription, counters, quiet(std::move(options))),
-        thread_([this, handler = std::move(handler)] { loop_.run(handler, stop_); }) {}
+        loop_({&inbox_, 1}, subscription, counters, quiet(std::move(options))),
+        thread_([this, handler = std::move(handler)] { loop_.run(loop_work(handler), stop_); }) {}
   ~Running() { stop(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -170,7 +170,7 @@ TEST_CASE("a partition whose message waits is paused, the other is not, and both
   eventually("its own stands at the failing one", [&] { return kafka.committed(0) == 3; });
   broken = false;
   eventually("partition 0 goes on", [&] { return kafka.committed(0) == 20; });
-  CHECK(db.number("SELECT count(*) FROM (SELECT off < lag(off) OVER (PARTITION BY part ORDER BY ctid) AS "
+  CHECK(db.number("SELECT count(*) FROM (SELECT off < lag(off) OVER (PARTITION BY part ORDER BY seq) AS "
                   "back FROM effect) o"
                   " WHERE back") == 0);
   CHECK(db.effects() == 40);

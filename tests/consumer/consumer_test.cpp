@@ -72,7 +72,7 @@ TEST_CASE("what was sent takes effect once, offsets follow, and a restart goes o
   service.await_effects(330);
   CHECK(again.counters().duplicate == 0);
   CHECK(service.db.number(
-            "SELECT count(*) FROM (SELECT off <= lag(off) OVER (PARTITION BY part ORDER BY ctid) AS back"
+            "SELECT count(*) FROM (SELECT off <= lag(off) OVER (PARTITION BY part ORDER BY seq) AS back"
             " FROM effect) o WHERE back") == 0);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a message that fails keeps its place: its partition waits, the other 
   service.await_effects(40);
   consumer.stop();
   CHECK(service.committed(0) == 20);
-  CHECK(service.db.text("SELECT string_agg(off::text, ',' ORDER BY ctid) FROM effect WHERE part = 0") ==
+  CHECK(service.db.text("SELECT string_agg(off::text, ',' ORDER BY seq) FROM effect WHERE part = 0") ==
         "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19");
 }
 
@@ -131,6 +131,7 @@ TEST_CASE("a handler that always fails ends in dead_msgs after attempts_max, and
   Service service;
   auto options = service.options();
   options.attempts_max = 3;
+  options.after_attempts = AfterAttempts::dead_letter;
   service.send(letters(0, 10));
   RunningConsumer consumer(options, [&](Transaction& tx, const Message& m) {
     record_effect(tx, m);
@@ -139,6 +140,54 @@ TEST_CASE("a handler that always fails ends in dead_msgs after attempts_max, and
   service.await_effects(9);
   eventually("the offset passed", [&] { return service.committed() == 10; });
   CHECK(service.db.number("SELECT attempts FROM dead_msgs WHERE verdict = 'failed'") == 3);
+}
+
+TEST_CASE("a failed message parks its key while others go on, and a retry empties the queue in order") {
+  Service service;
+  auto options = service.options();
+  options.attempts_max = 2;
+  options.dead_retry_interval = Millis{50};
+  auto all = letters(0, 20);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].key = i % 2 == 0 ? "even" : "odd";
+  service.send(all);
+  std::atomic<bool> broken = true;
+  RunningConsumer consumer(options, [&](Transaction& tx, const Message& m) {
+    record_effect(tx, m);
+    if (broken && m.offset() == 4) throw std::runtime_error("bug");
+  });
+  service.await_effects(12);
+  eventually("the offset passed", [&] { return service.committed() == 20; });
+  CHECK(consumer.counters().parked == 7);
+  broken = false;
+  must(service.db.session.exec("SELECT inbox_dead_retry(min(id)) FROM dead_msgs"));
+  service.await_effects(20);
+  eventually("it is counted", [&] { return consumer.counters().revived == 8; });
+  CHECK(service.db.text("SELECT string_agg(off::text, ',' ORDER BY seq) FROM effect WHERE off % 2 = 0") ==
+        "0,2,4,6,8,10,12,14,16,18");
+}
+
+TEST_CASE("block: the partition waits behind the failing message, polling goes on, and that is said once") {
+  Service service(2);
+  auto options = service.options();
+  options.attempts_max = 2;
+  options.after_attempts = AfterAttempts::block;
+  std::atomic<bool> broken = true;
+  std::atomic<int> said = 0;
+  options.log = [&](std::string_view line) {
+    said += line.starts_with("message_blocks_its_partition") ? 1 : 0;
+  };
+  service.send(letters(0, 20, 2));
+  RunningConsumer consumer(options, [&](Transaction& tx, const Message& m) {
+    record_effect(tx, m);
+    if (broken && m.partition() == 0 && m.offset() == 3) throw std::runtime_error("bug");
+  });
+  service.await_effects(13);
+  eventually("it is tried on and on", [&] { return consumer.counters().retried > 30; });
+  CHECK(consumer.counters().blocked == 1);
+  CHECK(said == 1);
+  CHECK(service.db.dead() == 0);
+  broken = false;
+  service.await_effects(20);
 }
 
 TEST_CASE("no offset is committed for what the database did not commit") {

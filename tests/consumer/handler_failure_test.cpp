@@ -91,6 +91,7 @@ TEST_CASE("after attempts_max failures a message is dead, and Retry goes on for 
   CHECK(db.number("SELECT attempts FROM dead_msgs WHERE verdict = 'failed' AND error = 'bug'") == 3);
 
   auto patient = letter(v7(2));
+  patient.key = "another";
   patient.attempt = 1000;
   CHECK(inbox.process(patient.record(), failing({0}, [](Transaction&) { throw Retry("busy"); })).fate ==
         Fate::failed);

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <string>
 
+#include "base/crash_point.hpp"
 #include "outbox/consumer.hpp"
 
 namespace {
@@ -19,14 +20,19 @@ outbox::Consumer* running = nullptr;
 
 constexpr const char* usage =
     "usage: ledger_consumer --postgres URI --kafka HOST:PORT --topic NAME [--topic NAME …] [--name NAME]\n"
-    "                       [--commit-interval-ms N] [--batch-rows N] [--kafka-property NAME=VALUE …]\n";
+    "                       [--commit-interval-ms N] [--batch-rows N] [--kafka-property NAME=VALUE …]\n"
+    "                       [--broken-offset N]: its handler never succeeds there\n";
+
+std::int64_t broken_offset = -1;
 
 void apply(outbox::Transaction& tx, const outbox::Message& message) {
+  if (message.offset() == broken_offset) throw outbox::Retry("broken, as the test wants it");
   const auto entry = tx.exec(
       "INSERT INTO ledger_entry (transfer, account, amount)"
       " SELECT m->>'transfer', m->>'account', (m->>'amount')::bigint FROM (SELECT $1::jsonb AS m) AS message"
       " RETURNING account, amount",
       message.body());
+  outbox::crash_here(outbox::CrashPoint::consumer_mid_handler);
   tx.exec(
       "INSERT INTO ledger_account (account, balance) VALUES ($1, $2)"
       " ON CONFLICT (account) DO UPDATE SET balance = ledger_account.balance + excluded.balance",
@@ -59,6 +65,7 @@ outbox::ConsumerOptions parse(int count, char** arguments) {
     if (option == "--commit-interval-ms")
       options.commit_interval = std::chrono::milliseconds(std::stoi(value));
     if (option == "--batch-rows") options.batch_rows_max = std::stoi(value);
+    if (option == "--broken-offset") broken_offset = std::stoll(value);
     if (option == "--kafka-property")
       options.kafka[value.substr(0, value.find('='))] = value.substr(value.find('=') + 1);
   }

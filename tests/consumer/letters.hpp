@@ -1,6 +1,8 @@
 #pragma once
 // Records for tests: a Letter owns the bytes that a Record only views.
 
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,10 +42,15 @@ inline Letter letter(const std::string& msg_id, std::optional<std::string> body 
   return {.offset = offset, .body = std::move(body), .headers = {{"outbox-id", msg_id}}};
 }
 
-/// A uuid of version 7 that ends in `n`.
-inline std::string v7(int n) {
-  std::string digits = std::to_string(n);
-  return "0193a8c0-1c2d-7000-8000-" + std::string(12 - digits.size(), '0') + digits;
+/// A uuid of version 7 that was made `age` before this process started, and ends in `n`. Young unless a test
+/// says otherwise: upkeep forgets what is older than the horizon.
+inline std::string v7(int n, std::chrono::hours age = {}) {
+  static const auto start = std::chrono::system_clock::now();
+  const auto ms = std::chrono::duration_cast<Millis>((start - age).time_since_epoch()).count();
+  char text[64];
+  std::snprintf(text, sizeof text, "%08llx-%04llx-7000-8000-%012d", static_cast<unsigned long long>(ms) >> 16,
+                static_cast<unsigned long long>(ms) & 0xffff, n);
+  return text;
 }
 
 inline Fetched fetched(Letter letter) {

@@ -14,7 +14,9 @@ struct ServiceDatabase {
   explicit ServiceDatabase(const relay::MigrateOptions& options = {}, std::string server = shared_postgres())
       : database(std::move(server)), session(database.session()) {
     must(relay::migrate(session, options));
-    must(session.exec("CREATE TABLE effect (msg text, topic text, part int, off bigint)"));
+    must(
+        session.exec("CREATE TABLE effect (msg text, topic text, part int, off bigint, seq bigint GENERATED "
+                     "ALWAYS AS IDENTITY)"));
   }
 
   [[nodiscard]] InboxOptions inbox(const std::string& name = "ledger") const {

@@ -6,8 +6,9 @@
 //                              .kafka = {{"bootstrap.servers", "127.0.0.1:9092"}}, .topics = {"transfers"}});
 //   consumer.run([](outbox::Transaction& tx, const outbox::Message& m) { tx.exec("…", m.body()); });
 //
-// Thread: run() polls Kafka on the caller's thread; the handler runs on a thread of the library, one call at
-// a time. stop() and counters() may be called from any thread.
+// Thread: run() polls Kafka on the caller's thread; the handler runs on threads of the library: one call at a
+// time, or with `workers` so many at once, never two for one partition. stop() and counters() may be called
+// from any thread.
 
 #include <chrono>
 #include <cstdint>
@@ -28,6 +29,16 @@ enum class StartAt {
   end,        ///< only what is sent from now on
 };
 
+/// What the horizon is compared with when the loop starts: each topic's retention.ms + segment.ms (Kafka
+/// deletes whole segments), plus publish_delay_max.
+enum class HorizonCheck {
+  refuse,     ///< run() ends with the figures where the horizon is not longer, where a topic keeps messages
+              ///< without a limit of time (infinite, compacted, by size only), or where the cluster may not
+              ///< tell. A topic that is not there yet, or whose cluster does not answer, is logged. `forever`
+              ///< passes always.
+  unchecked,  ///< horizon: unchecked. Somebody knows better, and answers for it
+};
+
 struct ConsumerOptions {
   std::string name{};             ///< see InboxOptions; also the group.id, where `kafka` has none
   std::string postgres{};         ///< see InboxOptions
@@ -42,10 +53,26 @@ struct ConsumerOptions {
   /// beginning.
   StartAt start_at = StartAt::beginning;
 
+  /// Threads that run the handler, each with a connection of its own and partitions of its own; 1..64. The
+  /// order of a partition is kept. More than there are partitions are idle.
+  int workers = 1;
   int batch_rows_max = 500;                  ///< records in one transaction; 1..10,000
   std::int64_t batch_bytes_max = 4 << 20;    ///< in one transaction; one record may exceed it
-  std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue
+  std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue;
+                                             ///< twice that while partitions wait for their next try
   int attempts_max = 10;                     ///< see InboxOptions
+  AfterAttempts after_attempts = AfterAttempts::park_key;  ///< see InboxOptions
+  Guard guard = Guard::none;                               ///< see InboxOptions
+  std::chrono::hours horizon{24 * 30};                     ///< see InboxOptions
+  HorizonCheck horizon_check = HorizonCheck::refuse;
+  /// The longest that a message may lie in its outbox before Kafka has it, or has it again: a schedule, an
+  /// outage, a hold, a replay.
+  std::chrono::hours publish_delay_max{24 * 7};
+  /// Between two rounds of Inbox::maintain(), the first at the start; 0: never, since somebody else does it.
+  std::chrono::seconds maintain_interval{3600};
+  std::function<void(const Record&, const Outcome&)> on_outcome{};  ///< see InboxOptions
+  std::chrono::milliseconds dead_retry_interval{
+      1000};  ///< between two calls of Inbox::retry_dead(); 0: never
   std::chrono::milliseconds backoff_initial{
       100};  ///< before a failed message or a lost database is tried again …
   std::chrono::milliseconds backoff_max{10'000};  ///< … doubled up to this
@@ -64,7 +91,13 @@ struct Counters {
   std::uint64_t fresh = 0;      ///< applied
   std::uint64_t duplicate = 0;  ///< refused: its effect was there already
   std::uint64_t conflict = 0;   ///< same id, other payload: in dead_msgs
-  std::uint64_t dead = 0;       ///< in dead_msgs, for whatever reason, conflicts among them
+  std::uint64_t expired = 0;    ///< older than what is remembered: in dead_msgs
+  std::uint64_t stale = 0;      ///< overtaken by a later message
+  std::uint64_t malformed = 0;  ///< without an identity: in dead_msgs
+  std::uint64_t dead = 0;       ///< in dead_msgs, for whatever reason, those above among them
+  std::uint64_t parked = 0;     ///< in dead_msgs, behind an earlier message of their key
+  std::uint64_t revived = 0;    ///< dead messages that were applied after all
+  std::uint64_t blocked = 0;    ///< reached attempts_max and block their partition
   std::uint64_t retried = 0;    ///< failed or waiting: offered again
   std::uint64_t batches = 0;    ///< worked on
 };
@@ -88,6 +121,7 @@ class Consumer {
   /// Kafka that goes away is waited for; but stop() waits for an absent Kafka only some seconds, and what was
   /// not committed comes again as duplicates. Errors: ConsumerError. May be called again.
   void run(const Handler& handler);
+  void run(const SpanHandler& handler);
 
   /// Makes run() return; at once, if called before it. Any thread, and safe in a signal handler.
   void stop() noexcept;

@@ -11,7 +11,9 @@
 // Lifecycle: constructed (no connection yet) → process() … → destroyed. Thread: one at a time, but for
 // cancel().
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,26 +23,70 @@
 
 namespace outbox {
 
+struct Outcome;
+
+/// What to do about a message that comes after a later one of its key.
+enum class Guard {
+  none,    ///< it is applied
+  by_seq,  ///< it is stale where a higher outbox-seq of its source, topic and key was applied. Costs a
+           ///< statement for each batch, and a row in inbox_seq for each key. A message without a key or a
+           ///< readable outbox-seq is never stale.
+};
+
+/// What becomes of a message whose handler failed attempts_max times.
+enum class AfterAttempts {
+  block,     ///< it is tried on, and its partition waits behind it: nothing is ever out of order, and a
+             ///< person must act
+  park_key,  ///< it goes to dead_msgs, and its key is parked: later messages of the key follow it there, in
+             ///< order, until a retry has emptied the queue. Other keys go on. Without a key: dead_letter
+  dead_letter,  ///< it alone goes to dead_msgs, and later messages of its key pass it
+};
+
+/// A horizon that no partition is ever older than.
+inline constexpr std::chrono::hours forever = std::chrono::hours::max();
+
 struct InboxOptions {
   std::string name{};      ///< the consumer's name in processed_msgs: never change it, never share it
   std::string postgres{};  ///< libpq URI or keyword=value string of the service's own database
   std::string schema =
       "public";           ///< where processed_msgs, dead_msgs and the service's outbox are; case matters
   int attempts_max = 10;  ///< of a handler that fails for a reason of the message's; 1..1000
+  AfterAttempts after_attempts = AfterAttempts::park_key;
+  Guard guard = Guard::none;
+  /// How long dedup remembers at least; 48 h or more, or `forever`. It must exceed everything that can delay
+  /// or repeat a message: what its id says is older is never applied once its day was dropped. Written to
+  /// inbox_consumer whenever a connection is made.
+  std::chrono::hours horizon{24 * 30};
+  /// Called once for each record that was settled, after the commit, and whenever one is blocked, on the
+  /// thread of process(): the place to raise an alarm on a conflict, or to count what is stale. What it
+  /// throws comes out of process().
+  std::function<void(const Record&, const Outcome&)> on_outcome{};
+};
+
+/// What maintain() did.
+struct Upkeep {
+  bool busy = false;        ///< another session was at it: nothing was done here
+  int made = 0;             ///< partitions, ahead of time
+  int dropped = 0;          ///< partitions that every consumer with rows in them may forget
+  std::int64_t purged = 0;  ///< rows of the DEFAULT partition, likewise
+  int waiting = 0;          ///< what a lock held up: call again later
 };
 
 enum class Verdict {
   fresh,      ///< not seen before
   duplicate,  ///< seen before, with the same payload
   conflict,   ///< seen before, with another payload: never processed, never dropped in silence
+  expired,    ///< its id is older than what is remembered: it may have been applied, so it never is again
+  stale,      ///< a later message of its key was applied: see Guard, and Stale in handler.hpp
   malformed,  ///< no identity can be read from its headers
 };
 [[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
 
 enum class Fate {
   applied,  ///< fresh, and the handler's writes are committed
-  skipped,  ///< a duplicate: nothing to do
-  dead,     ///< in dead_msgs, committed: conflict, malformed, rejected, or attempts_max reached
+  skipped,  ///< a duplicate, or stale: nothing to do
+  dead,     ///< in dead_msgs, committed: conflict, expired, malformed, rejected, or attempts_max reached
+  parked,   ///< in dead_msgs, committed: its key is parked, and it keeps its place in the key's queue
   failed,   ///< its handler failed, nothing was written: offer it again, with attempt + 1, after a while
   waiting,  ///< nothing was written, and it is not its fault: offer it again as it is, after a while
 };
@@ -49,7 +95,9 @@ enum class Fate {
 struct Outcome {
   Fate fate = Fate::waiting;
   Verdict verdict = Verdict::fresh;
-  std::string reason{};  ///< for people: why dead, failed or waiting
+  std::string reason{};                    ///< for people: why dead, parked, stale, failed or waiting
+  std::chrono::milliseconds retry_wait{};  ///< of a failed one: what its handler asked for at least
+  bool blocked = false;  ///< failed attempts_max times or more, and AfterAttempts::block says to go on
   [[nodiscard]] bool settled() const { return fate != Fate::failed && fate != Fate::waiting; }
 };
 
@@ -61,7 +109,7 @@ class Inbox {
   Inbox(Inbox&&) noexcept;
   Inbox& operator=(Inbox&&) noexcept;
 
-  /// Connects if need be, and looks whether the tables are there and may be used.
+  /// Connects if need be, registers the horizon, and looks whether the tables are there and may be used.
   /// Errors: SqlError, with a message that says what to do.
   void check();
 
@@ -70,7 +118,22 @@ class Inbox {
   /// the failing message's alone, and those behind it in its partition are `waiting`. Errors: none thrown; a
   /// database that can't be reached is `waiting`. Blocks: for as long as the handlers and the database take.
   [[nodiscard]] std::vector<Outcome> process(std::span<const Record> records, const Handler& handler);
+  [[nodiscard]] std::vector<Outcome> process(std::span<const Record> records, const SpanHandler& handler);
   [[nodiscard]] Outcome process(const Record& record, const Handler& handler);
+
+  /// Applies dead messages that somebody wants applied after all (the SQL function inbox_dead_retry, or
+  /// `outboxd consumer dead retry`): each in a transaction of its own, a parked key's queue in its order, as
+  /// far as its handlers let it. One that fails waits for the next such word; one whose handler throws Retry
+  /// is taken again later. Any number of processes may call it at once. Consumer does it by itself.
+  /// Shape: an outcome for each message that was taken, `letters_max` at most; empty: nothing to do, or the
+  /// database can't be reached. Blocks: as process().
+  [[nodiscard]] std::vector<Outcome> retry_dead(const Handler& handler, int letters_max = 100);
+  [[nodiscard]] std::vector<Outcome> retry_dead(const SpanHandler& handler, int letters_max = 100);
+
+  /// The upkeep of processed_msgs, by the SQL function inbox_maintain(): makes daily partitions ahead and
+  /// drops those beyond the horizon. Safe to call from many processes. Consumer does it by itself.
+  /// Blocks: for some seconds at most. Errors: SqlError.
+  Upkeep maintain();
 
   /// Asks the database to cancel what process() waits for; its records are then `waiting`. Any thread.
   void cancel() noexcept;

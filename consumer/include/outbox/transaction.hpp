@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -118,6 +119,18 @@ class Transaction {
   /// type (json by default); nullopt is a tombstone. Errors: SqlError, such as a body that is no json.
   virtual Uuid publish(std::string_view topic, std::optional<std::string_view> key,
                        std::optional<std::string_view> body, const HeaderList& headers = {}) = 0;
+
+  /// Raises the version of one of the business's own things, such as "order-4711", and answers true; answers
+  /// false, and changes nothing, where that version or a later one is there already. Kept for each consumer
+  /// in inbox_version. A handler that has nothing to do then throws Stale, so that it is counted as such, or
+  /// returns. Errors: SqlError; an entity must have 1 to 1,000 bytes.
+  [[nodiscard]] virtual bool advance(std::string_view entity, std::int64_t version) = 0;
+
+  /// Calls `work` once the transaction is committed, on the handler's thread; never where it is rolled back.
+  /// For what may be lost or is repeated elsewhere (a cache, a log): a process that dies in between never
+  /// calls it. What it throws is ignored, since nothing can be undone any more. A call that must happen is a
+  /// row in this transaction, or a publish().
+  virtual void after_commit(std::function<void()> work) = 0;
 
   /// libpq's handle, for what exec can't do (COPY, pipeline mode, another library). Leave it idle, in the
   /// transaction.
