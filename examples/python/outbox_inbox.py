@@ -1,0 +1,180 @@
+"""Exactly one effect per message, in Python: the SQL functions inbox_begin and inbox_park, and the few rules around them.
+
+    inbox = Inbox(psycopg2.connect("postgresql:///bank"), "ledger")
+    verdict = inbox.process(record, handler)      # handler(cursor, record) writes in the message's own transaction
+
+Move Kafka's offset past a record only when process() has returned. It raises where the database is away or the handler
+failed: nothing was written then, and the record is offered again, attempts + 1. One thread at a time.
+"""
+
+import dataclasses
+import hashlib
+import json
+import uuid
+
+import psycopg2
+from psycopg2 import errorcodes
+
+FOREIGN_IDS = uuid.UUID("bd24c7d2-ea7c-5dad-806f-9ae0570cad62")  # foreign_id_namespace; never another
+TRANSIENT = {
+    errorcodes.SERIALIZATION_FAILURE,
+    errorcodes.DEADLOCK_DETECTED,
+    errorcodes.LOCK_NOT_AVAILABLE,
+}
+
+
+class Malformed(Exception):
+    """No identity can be read from a record's headers."""
+
+
+class Reject(Exception):
+    """Raised by a handler: never; a person must look at this message."""
+
+
+@dataclasses.dataclass
+class Record:
+    topic: str
+    partition: int
+    offset: int
+    key: "bytes | None"
+    body: "bytes | None"  # None: a tombstone, which is not an empty body
+    headers: "list[tuple[str, bytes | None]]"
+    attempts: int = 1
+
+
+def payload_sha256(body):
+    return hashlib.sha256(body).digest() if body is not None else bytes(32)
+
+
+def read_identity(record):
+    """The msg_id, the outbox-seq or None, and the source. The first of the three presets that is there decides."""
+    for name, source_name, foreign in (
+        ("outbox-id", "outbox-source", False),
+        ("ce_id", "ce_source", True),
+        ("id", None, True),
+    ):
+        values = [value for header, value in record.headers if header == name]
+        if values:
+            source = _last(record, source_name) or b""
+            msg_id = _msg_id(name, values, source if source_name else None, foreign)
+            seq = _number(_last(record, "outbox-seq")) if name == "outbox-id" else None
+            return msg_id, seq, source.decode("utf-8", "replace")
+    raise Malformed("no header names it: none of outbox-id, ce_id, id")
+
+
+def _last(record, name):
+    values = [value for header, value in record.headers if header == name]
+    return values[-1] if values else None
+
+
+def _number(text):
+    return int(text) if text and text.lstrip(b"-").isdigit() and text.isascii() else None
+
+
+def _msg_id(name, values, source, foreign):
+    if any(value != values[0] for value in values):
+        raise Malformed(f"header {name} is there more than once, with different values")
+    if not values[0]:
+        raise Malformed(f"header {name} is null or empty")
+    try:
+        text = values[0].decode("utf-8")
+        scope = source.decode("utf-8") + "\n" if source is not None else ""
+    except UnicodeDecodeError:
+        raise Malformed(f"header {name} is neither a uuid nor UTF-8 text") from None
+    if len(text) == 36 and text.count("-") == 4:
+        try:
+            parsed = uuid.UUID(text)
+            if str(parsed) == text.lower():
+                return parsed
+        except ValueError:
+            pass
+    if not foreign:
+        raise Malformed(f"header {name} is no uuid")
+    if "\0" in scope + text or len(values[0]) > 1024 or len(source or b"") > 1024:
+        raise Malformed(f"header {name} is no text, or longer than 1,024 bytes")
+    return uuid.uuid5(FOREIGN_IDS, scope + text)
+
+
+def _headers_json(record):
+    return json.dumps([[name, _value(value)] for name, value in record.headers])
+
+
+def _value(value):
+    if value is None:
+        return None
+    try:
+        text = value.decode("utf-8")
+        if "\0" not in text:
+            return text
+    except UnicodeDecodeError:
+        pass
+    import base64
+
+    return {"base64": base64.b64encode(value).decode()}
+
+
+class Inbox:
+    def __init__(self, connection, consumer, guard=False, attempts_max=10):
+        self.connection, self.consumer = connection, consumer
+        self.guard, self.attempts_max = guard, attempts_max
+        connection.set_session(isolation_level="READ COMMITTED", autocommit=False)
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SELECT inbox_register(%s, interval '30 days')", (consumer,))
+
+    def process(self, record, handler):
+        """Applies a fresh record; answers its verdict, or what became of it: failed, rejected, malformed."""
+        try:
+            identity = read_identity(record)
+        except Malformed as wrong:
+            with self.connection, self.connection.cursor() as cursor:
+                self._park(cursor, record, None, "malformed", str(wrong))
+            return "malformed"
+        while True:
+            try:
+                with self.connection, self.connection.cursor() as cursor:  # one transaction
+                    verdict = self._begin(cursor, record, identity)
+                    if verdict == "fresh":
+                        handler(cursor, record)
+                    elif verdict in ("conflict", "expired", "parked"):
+                        self._park(cursor, record, identity[0], verdict, "")
+                return verdict
+            except psycopg2.Error as error:
+                if error.pgcode in TRANSIENT:
+                    continue
+                if record.attempts < self.attempts_max or self.connection.closed:
+                    raise
+                return self._give_up(record, identity, "failed", str(error))
+            except Reject as error:
+                return self._give_up(record, identity, "rejected", str(error))
+            except Exception as error:
+                if record.attempts < self.attempts_max:
+                    raise
+                return self._give_up(record, identity, "failed", str(error))
+
+    def _begin(self, cursor, record, identity):
+        msg_id, seq, source = identity
+        cursor.execute(
+            "SELECT inbox_begin(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            (self.consumer, str(msg_id), payload_sha256(record.body), record.topic, record.partition, record.offset,
+             record.key, seq if self.guard else None, source),
+        )
+        return cursor.fetchone()[0]
+
+    def _give_up(self, record, identity, verdict, error):
+        """In a transaction of its own, since the handler's was rolled back; another copy may have come meanwhile."""
+        with self.connection, self.connection.cursor() as cursor:
+            begun = self._begin(cursor, record, (identity[0], None, ""))
+            if begun == "fresh":
+                self._park(cursor, record, identity[0], verdict, error)
+                return verdict
+            if begun in ("conflict", "expired", "parked"):
+                self._park(cursor, record, identity[0], begun, error)
+            return begun
+
+    def _park(self, cursor, record, msg_id, verdict, error):
+        cursor.execute(
+            "SELECT inbox_park(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            (self.consumer, str(msg_id) if msg_id else None, payload_sha256(record.body), record.topic,
+             record.partition, record.offset, record.key, record.body, _headers_json(record), verdict, error,
+             record.attempts),
+        )
