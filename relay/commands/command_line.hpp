@@ -25,6 +25,7 @@ void declare_migrate(CLI::App& app, Action& chosen);
 void declare_config(CLI::App& app, Action& chosen);
 void declare_status(CLI::App& app, Action& chosen);
 void declare_check(CLI::App& app, Action& chosen);
+void declare_consumer(CLI::App& app, Action& chosen);
 void declare_demo(CLI::App& app, Action& chosen);
 void declare_manual(CLI::App& app, Action& chosen);
 void declare_version(CLI::App& app, Action& chosen);
