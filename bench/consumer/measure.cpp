@@ -1,0 +1,122 @@
+#include "bench/consumer/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bench {
+namespace {
+
+using outbox::Inbox;
+using outbox::Message;
+using outbox::Record;
+using outbox::Transaction;
+using outbox::test::must;
+using Clock = std::chrono::steady_clock;
+
+double seconds(const std::function<void()>& work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void apply(Transaction& tx, const Message& message) {
+  static_cast<void>(tx.exec(insert_entry, message.body()));
+  static_cast<void>(tx.exec(update_balance, message.key()));
+}
+
+void apply_span(Transaction& tx, std::span<const Message> messages) {
+  std::string bodies = "[", keys = "{";
+  for (const auto& message : messages) {
+    bodies.append(bodies.size() > 1 ? "," : "").append(*message.body());
+    keys.append(keys.size() > 1 ? "," : "").append(*message.key());
+  }
+  static_cast<void>(
+      tx.exec("INSERT INTO entry (account, cents) SELECT m->>'account', (m->>'cents')::bigint FROM "
+              "jsonb_array_elements($1) m",
+              bodies + "]"));
+  static_cast<void>(tx.exec(
+      "INSERT INTO account (id, cents) SELECT k, count(*) FROM unnest($1::text[]) k GROUP BY k ORDER BY k"
+      " ON CONFLICT (id) DO UPDATE SET cents = account.cents + excluded.cents",
+      keys + "}"));
+}
+
+Messages take(Numbers& numbers, int count) {
+  const auto first = numbers.next;
+  numbers.next += count;
+  return {first, count};
+}
+
+void expect(LedgerStage& stage, int messages) {
+  const auto rows = must(stage.session().exec(
+      "SELECT (SELECT count(*) FROM entry), (SELECT coalesce(sum(cents), 0)::bigint FROM account)"));
+  if (rows.integer(0, 0) != messages || rows.integer(0, 1) != messages)
+    throw std::runtime_error("the run lost or doubled messages");
+}
+
+template <class AnyHandler>
+double inbox_per_s(LedgerStage& stage, Numbers& numbers, int messages, std::size_t rows,
+                   const AnyHandler& handler) {
+  stage.empty_ledger();
+  const Messages made = take(numbers, messages);
+  Inbox inbox(stage.inbox());
+  inbox.check();
+  const double took = seconds([&] {
+    for (std::span<const Record> left = made.records(); !left.empty();
+         left = left.subspan(std::min(rows, left.size())))
+      for (const auto& outcome : inbox.process(left.first(std::min(rows, left.size())), handler))
+        if (outcome.fate != outbox::Fate::applied) throw std::runtime_error(outcome.reason);
+  });
+  expect(stage, messages);
+  return messages / took;
+}
+
+}  // namespace
+
+double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
+  return inbox_per_s(stage, numbers, messages, 1, outbox::Handler(apply));
+}
+
+double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
+  return inbox_per_s(stage, numbers, messages, batch_rows, outbox::Handler(apply));
+}
+
+double spans_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
+  return inbox_per_s(stage, numbers, messages, batch_rows, outbox::SpanHandler(apply_span));
+}
+
+double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
+  stage.empty_ledger();
+  const Messages made = take(numbers, messages);
+  auto session = must(outbox::pg::Session::connect({.uri = stage.inbox().postgres}));
+  const double took = seconds([&] {
+    for (std::size_t i = 0; i < made.records().size(); ++i) {
+      const Record& record = made.records()[i];
+      if (i % batch_rows == 0) must(session.exec("BEGIN"));
+      must(session.exec(insert_entry, outbox::pg::Params{}.untyped(record.body)));
+      must(session.exec(update_balance, outbox::pg::Params{}.untyped(record.key)));
+      if ((i + 1) % batch_rows == 0 || i + 1 == made.records().size()) must(session.exec("COMMIT"));
+    }
+  });
+  expect(stage, messages);
+  return messages / took;
+}
+
+double claim_ms(LedgerStage& stage, Numbers& numbers, int batches) {
+  Inbox inbox(stage.inbox());
+  inbox.check();
+  std::vector<double> times;
+  const outbox::SpanHandler nothing = [](Transaction&, std::span<const Message>) {};
+  for (int i = 0; i < batches; ++i) {
+    const Messages made = take(numbers, batch_rows);
+    times.push_back(1000 * seconds([&] { static_cast<void>(inbox.process(made.records(), nothing)); }));
+  }
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+}  // namespace bench

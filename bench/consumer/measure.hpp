@@ -1,0 +1,29 @@
+#pragma once
+// The consumer's measurements: messages a second by each path, over the same ledger and messages. Blocks;
+// throws std::runtime_error where a measured run lost or doubled something.
+
+#include <cstdint>
+
+#include "bench/consumer/ledger_stage.hpp"
+
+namespace bench {
+
+inline constexpr int batch_rows = 500;  // as ConsumerOptions has it
+
+/// Numbers of messages, so that no two runs share an id.
+struct Numbers {
+  std::int64_t next = 1;
+};
+
+/// One message, one transaction.
+[[nodiscard]] double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+/// Batches, the same handler for each message.
+[[nodiscard]] double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+/// Batches, the same work as two statements for the whole span.
+[[nodiscard]] double spans_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+/// The same handler in transactions of the same size, on a bare connection without any deduplication.
+[[nodiscard]] double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+/// Milliseconds that claiming a batch takes with no handler's work, the median over `batches`.
+[[nodiscard]] double claim_ms(LedgerStage& stage, Numbers& numbers, int batches);
+
+}  // namespace bench
