@@ -69,6 +69,7 @@ LoopOptions loop_options(const ConsumerOptions& o) {
           .drain_timeout = o.drain_timeout,
           .dead_retry_interval = o.dead_retry_interval,
           .attempts_max = o.attempts_max,
+          .metrics = o.metrics,
           .log = o.log};
 }
 

@@ -42,6 +42,7 @@ void ConsumerLoop::run(const LoopWork& loop_work, const std::atomic<bool>& stop)
 void ConsumerLoop::turn() {
   adjust_pauses();
   commit_soon();
+  measure_lag();
   {
     std::unique_lock lock(mutex_);
     if (workers_ended_ > 0) throw ConsumerError("a worker ended");
@@ -129,6 +130,7 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
     if (how == Revoked::handed_over) wait_until_idle(lock, partitions);
   }
   crash_here(CrashPoint::consumer_in_rebalance);
+  forget_lag(partitions);
   if (how == Revoked::handed_over) commit_now();
   const std::lock_guard lock(mutex_);
   for (const auto& id : partitions) {

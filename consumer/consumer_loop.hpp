@@ -29,6 +29,7 @@ struct LoopOptions {
   Millis drain_timeout{10'000};
   Millis dead_retry_interval{1000};  ///< 0: never
   int attempts_max = 10;             ///< as the inbox has it: to say once that a message blocks
+  std::shared_ptr<Metrics> metrics{};
   std::function<void(std::string_view)> log{};
 };
 
@@ -74,6 +75,8 @@ class ConsumerLoop {
   void wait_for_room(std::unique_lock<std::mutex>& lock);
   void adjust_pauses();
   void commit_soon();
+  void measure_lag();
+  void forget_lag(std::span<const PartitionId> partitions);
   void commit_now();
   void assigned(std::span<const PartitionId> partitions);
   void revoked(std::span<const PartitionId> partitions, Revoked how);
@@ -94,6 +97,8 @@ class ConsumerLoop {
   bool work_once(Worker& worker, const LoopWork& work);
   void retry_dead(Worker& worker, const LoopWork& work);
   Backlog::Batch wait_for_batch(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void measure(std::span<const Outcome> outcomes, MonoTime start);
+  void measure_revived(std::span<const Outcome> outcomes);
   void tell(Worker& worker, std::span<const Outcome> outcomes, const Backlog::Batch& batch);
 
   std::span<Inbox> inboxes_;
@@ -111,6 +116,7 @@ class ConsumerLoop {
   std::set<PartitionId> paused_;        // the polling thread's
   std::optional<MonoTime> full_since_;  // the polling thread's
   MonoTime commit_due_{};               // the polling thread's
+  MonoTime lag_due_{};                  // the polling thread's
 };
 
 }  // namespace outbox

@@ -100,8 +100,10 @@ bool ConsumerLoop::work_once(Worker& worker, const LoopWork& work) {
 
   std::vector<Record> records;
   for (const auto& fetched : batch.records) records.push_back(fetched.record);
+  const MonoTime start = now();
   const auto outcomes = work.process(worker.inbox, records);
   counters_.count(outcomes);
+  measure(outcomes, start);
   tell(worker, outcomes, batch);
 
   lock.lock();
@@ -114,6 +116,7 @@ void ConsumerLoop::retry_dead(Worker& worker, const LoopWork& work) {
   if (options_.dead_retry_interval.count() == 0 || now() < worker.dead_retry_due) return;
   const auto outcomes = work.retry_dead(worker.inbox);
   counters_.count_revived(outcomes);
+  measure_revived(outcomes);
   for (const auto& outcome : outcomes)
     options_.log("dead_message_retried fate=" + std::string(to_string(outcome.fate)) +
                  (outcome.reason.empty() ? "" : " reason=\"" + one_line(outcome.reason) + "\""));

@@ -49,6 +49,7 @@ class KafkaSubscription final : public Subscription {
   Result<std::optional<Fetched>> poll(Millis timeout) override;
   void pause(std::span<const PartitionId> partitions) override;
   void resume(std::span<const PartitionId> partitions) override;
+  std::optional<std::int64_t> end_of(const PartitionId& partition) override;
   Status commit(std::span<const NextOffset> offsets, Commit when) override;
   void close() override;
 
@@ -134,6 +135,14 @@ void KafkaSubscription::pause(std::span<const PartitionId> partitions) {
 
 void KafkaSubscription::resume(std::span<const PartitionId> partitions) {
   static_cast<void>(rd_kafka_resume_partitions(client_.get(), to_list(partitions).get()));
+}
+
+std::optional<std::int64_t> KafkaSubscription::end_of(const PartitionId& partition) {
+  std::int64_t low = -1, high = -1;
+  const auto error = rd_kafka_get_watermark_offsets(client_.get(), partition.topic.c_str(),
+                                                    partition.partition, &low, &high);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR || high < 0) return std::nullopt;
+  return high;
 }
 
 Status KafkaSubscription::commit(std::span<const NextOffset> offsets, Commit when) {

@@ -37,6 +37,8 @@ class Subscription {
   /// Partitions that are not ours are ignored.
   virtual void pause(std::span<const PartitionId> partitions) = 0;
   virtual void resume(std::span<const PartitionId> partitions) = 0;
+  /// The offset behind the last record that Kafka told of, from memory; nullopt: it has not yet.
+  [[nodiscard]] virtual std::optional<std::int64_t> end_of(const PartitionId& partition) = 0;
   /// now: blocks until the coordinator has answered, and says whether it took them. soon: always succeeds.
   virtual Status commit(std::span<const NextOffset> offsets, Commit when) = 0;
   /// Leaves the group; what is still assigned is revoked first. Nothing may be called afterwards.

@@ -32,6 +32,7 @@ void Backlog::revoke(const PartitionId& partition) {
 void Backlog::push(Fetched record) {
   const auto found = queues_.find({std::string(record.record.topic), record.record.partition});
   if (found == queues_.end()) return;
+  if (!found->second.next) found->second.next = record.record.offset;
   found->second.bytes += record.bytes;
   found->second.records.push_back(std::move(record));
 }
@@ -104,7 +105,7 @@ void Backlog::put_back(Queue& queue, std::span<Fetched> records, std::span<const
   const auto stop = std::ranges::find_if_not(outcomes, &Outcome::settled);
   const auto done = static_cast<std::size_t>(stop - outcomes.begin());
   if (done > 0) {
-    queue.commit = records[done - 1].record.offset + 1;
+    queue.commit = queue.next = records[done - 1].record.offset + 1;
     queue.backoff.reset();
   }
   queue.due.reset();
@@ -141,6 +142,13 @@ std::optional<MonoTime> Backlog::next_due(int worker) const {
     if (queue.worker == worker && queue.due && !queue.at_work && !queue.retired &&
         (!out || *queue.due < *out))
       out = queue.due;
+  return out;
+}
+
+std::vector<NextOffset> Backlog::positions() const {
+  std::vector<NextOffset> out;
+  for (const auto& [id, queue] : queues_)
+    if (queue.next) out.push_back({id, *queue.next});
   return out;
 }
 

@@ -92,6 +92,9 @@ class Backlog {
   /// The earliest moment at which one of the worker's is tried again.
   [[nodiscard]] std::optional<MonoTime> next_due(int worker = 0) const;
 
+  /// Where each partition stands: its first record that is not settled, of those with any that was fetched.
+  [[nodiscard]] std::vector<NextOffset> positions() const;
+
   /// What became committable since it was asked for last.
   [[nodiscard]] std::vector<NextOffset> take_commits();
 
@@ -106,6 +109,7 @@ class Backlog {
     std::optional<MonoTime> due{};  ///< set: waits
     Backoff backoff;
     std::optional<std::int64_t> commit{};  ///< not yet taken
+    std::optional<std::int64_t> next{};    ///< unset: nothing was fetched yet
   };
   [[nodiscard]] int idlest_worker() const;
   void take_from(const PartitionId& id, Queue& queue, Batch& batch, std::int64_t& bytes) const;

@@ -75,6 +75,11 @@ void FakeSubscription::resume(std::span<const PartitionId> partitions) {
   for (const auto& id : partitions) paused_.erase(id);
 }
 
+std::optional<std::int64_t> FakeSubscription::end_of(const PartitionId& partition) {
+  const std::lock_guard lock(kafka_.mutex_);
+  return std::ssize(kafka_.logs_[static_cast<std::size_t>(partition.partition)]);
+}
+
 Status FakeSubscription::commit(std::span<const NextOffset> offsets, Commit) {
   const std::lock_guard lock(kafka_.mutex_);
   kafka_.commits_.insert(kafka_.commits_.end(), offsets.begin(), offsets.end());

@@ -39,6 +39,7 @@ class FakeSubscription final : public Subscription {
   Result<std::optional<Fetched>> poll(Millis timeout) override;
   void pause(std::span<const PartitionId> partitions) override;
   void resume(std::span<const PartitionId> partitions) override;
+  std::optional<std::int64_t> end_of(const PartitionId& partition) override;
   Status commit(std::span<const NextOffset> offsets, Commit when) override;
   void close() override;
 

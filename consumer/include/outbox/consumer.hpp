@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "outbox/inbox.hpp"
+#include "outbox/metrics.hpp"
 
 namespace outbox {
 
@@ -72,7 +73,8 @@ struct ConsumerOptions {
   std::chrono::seconds maintain_interval{3600};
   std::function<void(const Record&, const Outcome&)> on_outcome{};  ///< see InboxOptions
   std::chrono::milliseconds dead_retry_interval{
-      1000};  ///< between two calls of Inbox::retry_dead(); 0: never
+      1000};                           ///< between two calls of Inbox::retry_dead(); 0: never
+  std::shared_ptr<Metrics> metrics{};  ///< see metrics.hpp; none: nothing is measured
   std::chrono::milliseconds backoff_initial{
       100};  ///< before a failed message or a lost database is tried again …
   std::chrono::milliseconds backoff_max{10'000};  ///< … doubled up to this

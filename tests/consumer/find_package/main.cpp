@@ -5,6 +5,8 @@
 #include <outbox/handler.hpp>
 #include <outbox/inbox.hpp>
 #include <outbox/message.hpp>
+#include <outbox/metrics.hpp>
+#include <outbox/prometheus.hpp>
 #include <outbox/transaction.hpp>
 #include <outbox/uuid.hpp>
 
