@@ -38,6 +38,8 @@ Action read_command_line(int argc, const char* const* argv) {
   declare_status(*app, chosen);
   declare_check(*app, chosen);
   declare_consumer(*app, chosen);
+  declare_pause(*app, chosen);
+  declare_replay(*app, chosen);
   declare_demo(*app, chosen);
   declare_manual(*app, chosen);
   declare_version(*app, chosen);

@@ -57,6 +57,12 @@ class RelayRig {
         ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}, .env = options_.env}));
     return *relays_.back();
   }
+  /// Another command on the same file, to its end.
+  [[nodiscard]] Finished outboxd(std::vector<std::string> args) const {
+    write();
+    args.insert(args.end(), {"-c", (folder_ / "outboxd.yaml").string()});
+    return run_program(OUTBOXD_PROGRAM, {.args = std::move(args)});
+  }
   /// Writes the file anew, as the options say now.
   void write() const { write_file(folder_ / "outboxd.yaml", yaml()); }
   void write(std::string_view text) const { write_file(folder_ / "outboxd.yaml", text); }
