@@ -58,6 +58,18 @@ TEST_CASE("out of order, closed then paid: the guard holds the older one back, o
   CHECK(inbox.process(paid.record(), record_effect).verdict == Verdict::duplicate);
 }
 
+TEST_CASE("each message that is applied raises its chain, and one that is stale does not lower it") {
+  GuardedDatabase db;
+  Inbox inbox(db.guarded());
+  using enum Verdict;
+  const std::pair<std::int64_t, Verdict> deliveries[] = {
+      {5, fresh}, {9, fresh}, {7, stale}, {8, stale}, {10, fresh}};
+  int n = 0;
+  for (const auto& [seq, verdict] : deliveries)
+    CHECK(inbox.process(numbered(++n, seq).record(), record_effect).verdict == verdict);
+  CHECK(db.number("SELECT seq FROM inbox_seq") == 10);
+}
+
 TEST_CASE("without the guard, and for another key, topic or source, nothing is stale") {
   GuardedDatabase db;
   Inbox guarded(db.guarded());
