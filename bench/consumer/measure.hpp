@@ -23,7 +23,12 @@ struct Numbers {
 [[nodiscard]] double spans_per_s(LedgerStage& stage, Numbers& numbers, int messages);
 /// The same handler in transactions of the same size, on a bare connection without any deduplication.
 [[nodiscard]] double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages);
-/// Milliseconds that claiming a batch takes with no handler's work, the median over `batches`.
-[[nodiscard]] double claim_ms(LedgerStage& stage, Numbers& numbers, int batches);
+/// Milliseconds that claiming a batch takes with no handler's work, the median over `batches` on each of two
+/// databases, which take turns, so that the machine's mood meets both.
+struct ClaimTimes {
+  double small_ms = 0;
+  double large_ms = 0;
+};
+[[nodiscard]] ClaimTimes claim_times(LedgerStage& small, LedgerStage& large, Numbers& numbers, int batches);
 
 }  // namespace bench
