@@ -1,5 +1,6 @@
 #include "bench/poll_cost.hpp"
 
+#include <array>
 #include <chrono>
 #include <future>
 
@@ -29,11 +30,16 @@ void load_sent(Stage& stage, const std::string& database, int rows) {
                    params));
 }
 
+constexpr std::array<std::int16_t, 1> first_shard{0};
+constexpr std::array<std::int16_t, 1> last_shard{63};
+
 /// The three statements of a claim with Look::flat, all shards wanted, as PostgresSource sends them.
 class Poll {
  public:
   explicit Poll(pg::Session session) : session_(std::move(session)) {
-    flat_.i64(-1).i32(5000).i64(8 << 20).i64(0).null().text("public.outbox_msg");
+    flat_.i16s(first_shard).i16s(last_shard);
+    due_.i64(-1);
+    for (Params* look : {&flat_, &due_}) look->i32(5000).i64(8 << 20).i64(0).null().text("public.outbox_msg");
     end_.boolean(true);
   }
 
@@ -50,7 +56,7 @@ class Poll {
       must(session.exec_prepared(*sql_.settings, {}));
       const auto start = Clock::now();
       must(session.exec_prepared(*sql_.claim_flat, flat_));
-      must(session.exec_prepared(*sql_.claim_due, flat_));
+      must(session.exec_prepared(*sql_.claim_due, due_));
       must(session.exec_prepared(*sql_.claim_end, end_));
       us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
       return {};
@@ -59,7 +65,7 @@ class Poll {
   }
 
   pg::Session session_;
-  Params flat_, end_;
+  Params flat_, due_, end_;
   relay::SourceSql sql_{{"public", "outbox_msg"}, relay::BodyColumn::json};
 };
 

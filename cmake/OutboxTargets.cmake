@@ -21,3 +21,11 @@ function(outbox_library name folder)
     target_link_libraries(${name} INTERFACE ${ARG_LINK})
   endif()
 endfunction()
+
+# outbox_run_often(TARGET...): what the simulation runs for thousands of seeds is optimised a little in debug builds too,
+# which makes it several times as fast.
+function(outbox_run_often)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O1>)
+  endforeach()
+endfunction()

@@ -84,10 +84,14 @@ struct LeaseRequest {
   double sent_per_s = 0;  ///< shown by `outboxd status`
 };
 struct LeaseReply {
-  std::vector<Lease> held;    ///< empty: somebody else has them
-  std::string other_owner;    ///< who, if held is empty
-  Millis other_remaining{0};  ///< by the database's clock
+  std::vector<Lease> held;     ///< this owner's, also what exceeds its share
+  std::int16_t lanes = 0;      ///< into how many the shards are dealt now, whatever was asked for
+  std::int16_t share = 0;      ///< how many are this owner's fair part; 0 too until another count can begin
+  std::int32_t instances = 1;  ///< alive, this one among them
+  std::string other_owner{};   ///< somebody who has a lane, if anybody
+  std::optional<Millis> other_ends{};  ///< when the first lease of another runs out, by the database's clock
 };
+enum class Leaving { no, yes };
 
 enum class LinkState { up, down };
 
@@ -95,7 +99,8 @@ enum class LinkState { up, down };
 class Source {
  public:
   struct Events {
-    std::function<void()> on_hint;                               ///< a NOTIFY came: there may be rows
+    std::function<void()> on_hint;   ///< a NOTIFY came: there may be rows
+    std::function<void()> on_lanes;  ///< a NOTIFY came: lanes are free, or instances came or left
     std::function<void(LinkState, const std::string&)> on_link;  ///< changes only; the text says why
   };
   virtual ~Source() = default;
@@ -123,9 +128,12 @@ class Source {
   /// them.
   virtual void held_topics(Done<std::vector<std::string>> done) = 0;
 
-  /// Takes or renews every lane, or says who has them. The lease runs from before the request was sent.
+  /// Announces this owner, renews what it has, and takes free lanes up to its fair share. The lease runs from
+  /// before the request was sent. Every change of a lane's owner raises its epoch.
   virtual void lease(LeaseRequest request, Done<LeaseReply> done) = 0;
-  virtual void give_back(std::string owner, DoneStatus done) = 0;
+  /// Frees those of `lanes` that this owner has under just these epochs, so a call that comes late does no
+  /// harm. Only while nothing of them is in flight. Leaving: all it has, and it is no instance any more.
+  virtual void give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving, DoneStatus done) = 0;
 
   /// The partition count that keys of `topic` are spread over: the pinned one, or `current` if there is none
   /// yet.
@@ -182,8 +190,8 @@ class Broker {
   [[nodiscard]] virtual Result<Accepted> publish(const Outgoing& out) = 0;
   /// Shape: the topic's facts as the cluster has them now. Errors: retry: no answer from the cluster.
   virtual void look_up(std::string topic, Done<TopicFacts> done) = 0;
-  /// Drops what is queued or in flight; each message is reported, refused as `unsent`. It does not wait for it: what is
-  /// published right after may be dropped and reported as well.
+  /// Drops what is queued or in flight; each message is reported, refused as `unsent`. It does not wait for
+  /// it: what is published right after may be dropped and reported as well.
   virtual void purge() = 0;
   /// A new producer in place of a finished one; what the old one had is reported first, refused as `unsent`.
   virtual void restart(DoneStatus done) = 0;

@@ -31,7 +31,8 @@ GRANT INSERT (msg_id, topic, msg_key, body, headers, status, available_at, creat
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_cancel(uuid) TO outbox_app;
 
 GRANT SELECT, UPDATE, DELETE ON {{table}} TO outbox_relay;
-GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.outbox_hold, {{schema}}.outbox_lease TO outbox_relay;
+GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_instance
+  TO outbox_relay;
 GRANT SELECT, INSERT, UPDATE ON {{schema}}.outbox_topic TO outbox_relay;
 GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_migration TO outbox_relay, outbox_operator, outbox_monitor;
@@ -43,7 +44,8 @@ GRANT EXECUTE ON FUNCTION {{schema}}.inbox_maintain(int) TO outbox_consumer, out
 GRANT EXECUTE ON FUNCTION {{schema}}.inbox_dead_retry(bigint), {{schema}}.inbox_dead_discard(bigint, text)
   TO outbox_operator;
 
-GRANT SELECT ON {{table}}, {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_topic,
+GRANT SELECT ON {{table}}, {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_instance,
+                {{schema}}.outbox_topic,
                 {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer, {{schema}}.inbox_seq,
                 {{schema}}.inbox_version, {{schema}}.inbox_parked_key TO outbox_operator;
 GRANT UPDATE (resolved_at, resolution) ON {{schema}}.dead_msgs TO outbox_operator;
@@ -55,7 +57,8 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int) TO outbox_rel
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;
 GRANT SELECT (source, scope, topic, partition, since) ON {{schema}}.outbox_hold TO outbox_monitor;
-GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_topic, {{schema}}.processed_msgs, {{schema}}.inbox_consumer
+GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_instance, {{schema}}.outbox_topic, {{schema}}.processed_msgs,
+                {{schema}}.inbox_consumer
   TO outbox_monitor;
 GRANT SELECT (id, consumer, msg_id, topic, partition, "offset", verdict, attempts, created_at, resolved_at, resolution)
   ON {{schema}}.dead_msgs TO outbox_monitor;

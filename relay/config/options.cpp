@@ -181,9 +181,10 @@ constexpr std::array pipeline_table{
                                                  .lowest = "1",
                                                  .highest = "64",
                                                  .doc =
-                                                     "Into how many lanes the table's 64 shards are dealt. "
-                                                     "Lanes overlap claim, publish and mark under "
-                                                     "backlog. The same in every instance of a pipeline."}),
+                                                     "Into how many lanes the table's 64 shards are dealt: "
+                                                     "the instances of a pipeline share them. Lanes overlap "
+                                                     "claim, publish and mark under backlog. Where instances "
+                                                     "differ, the one that started last decides."}),
     pipeline<&Pipeline::source, &Source::batch_rows>({.path = "source.batch_rows",
                                                       .kind = Kind::count,
                                                       .fallback = "5000",
@@ -252,7 +253,7 @@ constexpr std::array pipeline_table{
                                              .lowest = "1s",
                                              .highest = "60s",
                                              .doc = "How long lanes stay with an owner that has gone silent. "
-                                                    "After a crash, a standby takes over this much "
+                                                    "After a crash, the other instances take over this much "
                                                     "later at the most."}),
 };
 

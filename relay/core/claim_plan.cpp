@@ -14,12 +14,29 @@ constexpr std::int64_t bytes_min = 256 << 10;  // a claim for less would only fe
 
 }  // namespace
 
+ClaimPlan::ClaimPlan(ClaimLimits limits)
+    : limits_(limits), lane_count_(limits.lanes), retry_({Millis{50}, Millis{5000}}, 1) {
+  for (std::int16_t lane = 0; lane < limits.lanes; ++lane) working_.set(static_cast<std::size_t>(lane));
+}
+
+void ClaimPlan::set_lanes(std::int16_t lanes, LaneSet working) {
+  lane_count_ = lanes;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (working.test(lane) && !working_.test(lane)) lanes_[lane] = LanePace{lanes_[lane].claiming, false, {}};
+  working_ = working;
+}
+
+bool ClaimPlan::covers(LaneId lane) const {
+  return flat_open_ || lanes_[static_cast<std::size_t>(lane.value)].claiming;
+}
+
 void ClaimPlan::earlier(MonoTime when) {
   not_before_ = std::min(not_before_, when);
 }
 
 std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
   not_before_ = MonoTime::max();
+  if (working_.none()) return std::nullopt;
   if (now < retry_at_) {
     earlier(retry_at_);
     return std::nullopt;
@@ -35,12 +52,13 @@ std::optional<Claim> ClaimPlan::next_flat(MonoTime now, const Flight& flight) {
   }
   auto claim = start(Look::flat, std::nullopt, limits_.flat_rows, flight);
   if (claim) hinted_ = false;
+  flat_open_ = claim.has_value();
   return claim;
 }
 
 bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight) {
   const LanePace& pace = lanes_[static_cast<std::size_t>(lane)];
-  if (pace.claiming) return false;
+  if (pace.claiming || !working_.test(static_cast<std::size_t>(lane))) return false;
   if (now < pace.not_before) {
     earlier(pace.not_before);
     return false;
@@ -56,13 +74,13 @@ bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight
 }
 
 std::optional<Claim> ClaimPlan::next_of_lanes(MonoTime now, const Flight& flight) {
-  for (std::int16_t turn = 0; turn < limits_.lanes; ++turn) {
-    const auto lane = static_cast<std::int16_t>((first_lane_ + turn) % limits_.lanes);
+  for (std::int16_t turn = 0; turn < lane_count_; ++turn) {
+    const auto lane = static_cast<std::int16_t>((first_lane_ + turn) % lane_count_);
     if (!lane_ready(lane, now, flight)) continue;
     auto claim = start(Look::by_shard, LaneId{lane}, limits_.batch_rows, flight);
     if (!claim) return std::nullopt;  // the budget is spent: an ack will free some
     lanes_[static_cast<std::size_t>(lane)].claiming = true;
-    first_lane_ = static_cast<std::int16_t>((lane + 1) % limits_.lanes);
+    first_lane_ = static_cast<std::int16_t>((lane + 1) % lane_count_);
     return claim;
   }
   return std::nullopt;
@@ -84,7 +102,10 @@ void ClaimPlan::close(const Claim& claim) {
   OUTBOX_CHECK(open_.erase(claim.serial.value) == 1, "a claim answers once");
   reserved_rows_ -= claim.rows_max;
   reserved_bytes_ -= claim.bytes_max;
-  if (claim.lane) lanes_[static_cast<std::size_t>(claim.lane->value)].claiming = false;
+  if (claim.lane)
+    lanes_[static_cast<std::size_t>(claim.lane->value)].claiming = false;
+  else
+    flat_open_ = false;
 }
 
 void ClaimPlan::claimed(const Claim& claim, const ClaimYield& yield, MonoTime now) {
@@ -125,13 +146,17 @@ void ClaimPlan::lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now)
   pace.dry = !yield.more;
   if (pace.dry || yield.rows == 0)
     pace.not_before = now + (yield.dropped > 0 ? dropped_pause : dry_lane_pause);
-  const auto end = lanes_.begin() + limits_.lanes;
-  if (gait_ != Gait::backlog || !std::all_of(lanes_.begin(), end, [](const LanePace& l) { return l.dry; }))
-    return;
+  if (gait_ != Gait::backlog || !all_dry()) return;
   gait_ = Gait::quiet;
   empty_looks_ = 0;
   last_row_ = now;
   look_at_ = now + limits_.look_interval;
+}
+
+bool ClaimPlan::all_dry() const {
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (working_.test(lane) && !lanes_[lane].dry) return false;
+  return true;
 }
 
 void ClaimPlan::failed(const Claim& claim, MonoTime now) {

@@ -56,7 +56,13 @@ struct ClaimYield {
 
 class ClaimPlan {
  public:
-  explicit ClaimPlan(ClaimLimits limits) : limits_(limits), retry_({Millis{50}, Millis{5000}}, 1) {}
+  /// Begins with all lanes of the limits.
+  explicit ClaimPlan(ClaimLimits limits);
+
+  /// Which lanes are claimed from now on, of how many. Claims under way still answer.
+  void set_lanes(std::int16_t lanes, LaneSet working);
+  /// A claim under way may still bring rows of this lane.
+  [[nodiscard]] bool covers(LaneId lane) const;
 
   /// The next claim to start now, if any; call until it answers nullopt.
   [[nodiscard]] std::optional<Claim> next(MonoTime now, const Flight& flight);
@@ -88,6 +94,7 @@ class ClaimPlan {
 
   [[nodiscard]] std::optional<Claim> next_flat(MonoTime now, const Flight& flight);
   [[nodiscard]] std::optional<Claim> next_of_lanes(MonoTime now, const Flight& flight);
+  [[nodiscard]] bool all_dry() const;
   [[nodiscard]] bool lane_ready(std::int16_t lane, MonoTime now, const Flight& flight);
   [[nodiscard]] std::optional<Claim> start(Look look, std::optional<LaneId> lane, std::int32_t rows,
                                            const Flight& flight);
@@ -97,11 +104,14 @@ class ClaimPlan {
   void earlier(MonoTime when);
 
   ClaimLimits limits_;
+  std::int16_t lane_count_;
+  LaneSet working_;
   Backoff retry_;
   Gait gait_ = Gait::quiet;
   std::array<LanePace, shard_count> lanes_{};
   std::int16_t first_lane_ = 0;  // where the next round begins, so that each lane gets its turn
   std::set<std::uint64_t> open_;
+  bool flat_open_ = false;
   std::int64_t reserved_bytes_ = 0;
   std::int64_t reserved_rows_ = 0;
   std::uint64_t next_serial_ = 1;

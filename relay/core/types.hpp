@@ -1,6 +1,7 @@
 #pragma once
 // The relay's words (docs/architecture.md, glossary) as types. Standard library only.
 
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@ using Offset = StrongId<struct OffsetTag, std::int64_t>;
 
 inline constexpr std::int16_t shard_count = 64;
 inline constexpr Shard no_shard{-1};
+
+using LaneSet = std::bitset<static_cast<std::size_t>(shard_count)>;  ///< bit n: lane n
 
 [[nodiscard]] constexpr LaneId lane_of(Shard shard, std::int16_t lanes) {
   return LaneId{static_cast<std::int16_t>(shard.value % lanes)};

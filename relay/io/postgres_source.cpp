@@ -29,15 +29,25 @@ auto status_only(DoneStatus done) {
 LeaseReply read_lease(const pg::Rows& rows, const std::string& owner) {
   LeaseReply reply;
   for (int row = 0; row < rows.size(); ++row) {
+    reply.lanes = static_cast<std::int16_t>(rows.integer(row, 4));
+    reply.share = static_cast<std::int16_t>(rows.integer(row, 5));
+    reply.instances = static_cast<std::int32_t>(rows.integer(row, 6));
+    if (rows.is_null(row, 2)) continue;
     if (rows.text(row, 2) == owner) {
       reply.held.push_back(
           {LaneId{static_cast<std::int16_t>(rows.integer(row, 0))}, Epoch{rows.integer(row, 1)}});
     } else {
       reply.other_owner = rows.text(row, 2);
-      reply.other_remaining = std::max(reply.other_remaining, Millis{rows.integer(row, 3)});
+      const Millis ends{rows.integer(row, 3)};
+      reply.other_ends = std::min(reply.other_ends.value_or(ends), ends);
     }
   }
   return reply;
+}
+
+bool has_first_lane(const LeaseReply& reply) {
+  return std::any_of(reply.held.begin(), reply.held.end(),
+                     [](const Lease& l) { return l.lane == LaneId{0}; });
 }
 
 }  // namespace
@@ -167,16 +177,23 @@ void PostgresSource::lease(LeaseRequest request, Done<LeaseReply> done) {
         if (!results) return done(failure(std::move(results.error())));
         LeaseReply reply = read_lease(results->front(), owner);
         const auto state = weak.lock();
-        if (state && !reply.held.empty()) state->ensure_partitions();
+        if (state && has_first_lane(reply)) state->ensure_partitions();
         done(std::move(reply));
       },
       request.ttl);
 }
 
-void PostgresSource::give_back(std::string owner, DoneStatus done) {
+void PostgresSource::give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving,
+                               DoneStatus done) {
   if (state_->refused(done)) return;
+  std::vector<std::int16_t> numbers;
+  std::vector<std::int64_t> epochs;
+  for (const Lease& lease : lanes) {
+    numbers.push_back(lease.lane.value);
+    epochs.push_back(lease.epoch.value);
+  }
   pg::Params params;
-  params.text(state_->link->source()).text(owner);
+  params.text(state_->link->source()).text(owner).i16s(numbers).i64s(epochs).boolean(leaving == Leaving::yes);
   state_->link->run(Work::control, {{state_->link->sql()->give_back, std::move(params)}},
                     status_only(std::move(done)));
 }

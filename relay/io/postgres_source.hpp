@@ -35,8 +35,8 @@ struct PostgresSourceOptions {
   int connections = 2;  ///< 2..4: one claims, the others mark; the control connection comes on top
   Statements statements = Statements::prepared;
   Barrier barrier = Barrier::on;
-  Millis deadline{30'000};  ///< of one call
-  int partition_days = 7;   ///< made ahead, hourly, by the owner of the lanes; 0: somebody else makes them
+  Millis deadline{30'000};      ///< of one call
+  int partition_days = 7;       ///< made ahead, hourly, by the owner of lane 0; 0: somebody else makes them
   Millis inspect_again{2'000};  ///< after the table was found missing or unfit
   std::uint64_t seed = 1;       ///< of the reconnects' jitter
 };
@@ -60,7 +60,7 @@ class PostgresSource final : public Source {
   void release(HoldTarget target, DoneStatus done) override;
   void held_topics(Done<std::vector<std::string>> done) override;
   void lease(LeaseRequest request, Done<LeaseReply> done) override;
-  void give_back(std::string owner, DoneStatus done) override;
+  void give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving, DoneStatus done) override;
   void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, DoneStatus done) override;
   void declare_asleep(Millis for_how_long, DoneStatus done) override;

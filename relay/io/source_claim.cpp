@@ -14,6 +14,25 @@ std::int64_t bits_of(const std::vector<Shard>& shards) {
   return static_cast<std::int64_t>(bits);
 }
 
+struct ShardRanges {
+  std::vector<std::int16_t> first;
+  std::vector<std::int16_t> last;
+};
+
+// `shards` ascending.
+ShardRanges ranges_of(const std::vector<Shard>& shards) {
+  ShardRanges out;
+  for (const Shard shard : shards) {
+    if (!out.last.empty() && shard.value == out.last.back() + 1) {
+      out.last.back() = shard.value;
+    } else {
+      out.first.push_back(shard.value);
+      out.last.push_back(shard.value);
+    }
+  }
+  return out;
+}
+
 class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
  public:
   ClaimCall(std::shared_ptr<SourceLink> link, std::shared_ptr<ClaimBudget> budget, ClaimRequest request,
@@ -48,7 +67,9 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
   }
   [[nodiscard]] pg::Params flat_params() const {
     pg::Params params;
-    params.i64(bits_of(request_.shards)).i32(shares_.rows).i64(shares_.bytes).i64(shares_.large_bytes);
+    const ShardRanges ranges = ranges_of(request_.shards);
+    params.i16s(ranges.first).i16s(ranges.last);
+    params.i32(shares_.rows).i64(shares_.bytes).i64(shares_.large_bytes);
     add_except(params);
     return params;
   }

@@ -47,12 +47,13 @@ void SourceLink::add_connection(std::uint64_t number, bool listens) {
   options.connect = options_.connect;
   options.naming = options_.statements == Statements::prepared ? pg::Naming::named : pg::Naming::unnamed;
   options.seed = options_.seed + number;
-  if (listens) options.on_connect.emplace_back("LISTEN outbox_msg");
+  if (listens) options.on_connect = {"LISTEN outbox_msg", "LISTEN outbox_lane"};
   pg::Connection::Events events;
   events.on_up = [this] { connection_up(); };
   events.on_down = [this](const Error& error) { connection_down(error); };
-  events.on_notify = [this](std::string_view) {
-    if (!stopped_ && events_.on_hint) events_.on_hint();
+  events.on_notify = [this](std::string_view channel) {
+    const auto& hint = channel == "outbox_lane" ? events_.on_lanes : events_.on_hint;
+    if (!stopped_ && hint) hint();
   };
   connections_.push_back(std::make_unique<pg::Connection>(loop_, std::move(options), std::move(events)));
 }

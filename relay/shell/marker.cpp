@@ -40,6 +40,7 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
   if (std::exchange(failing_, false)) bench_.log.info("mark_recovered");
   backoff_.reset();
   std::int64_t not_marked = 0;
+  std::int64_t lane_lost = 0;
   for (const MarkException& e : reply.exceptions) {
     if (e.outcome == MarkOutcome::marked) continue;
     if (e.outcome == MarkOutcome::cancelled) {
@@ -47,8 +48,13 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
       continue;
     }
     not_marked += 1;
-    if (e.outcome == MarkOutcome::lane_lost) bench_.counters.lane_lost += 1;
+    if (e.outcome == MarkOutcome::lane_lost) lane_lost += 1;
     if (e.outcome == MarkOutcome::gone) bench_.log.warn("sent_row_is_gone", {{"row", e.id.value}});
+  }
+  if (lane_lost > 0) {
+    bench_.counters.lane_lost += lane_lost;
+    bench_.log.warn("marks_refused", {{"rows", lane_lost}, {"next", "the lane's owner sends them again"}});
+    bench_.doubt_leases();
   }
   bench_.counters.marked += static_cast<std::int64_t>(rows.size()) - not_marked;
   for (Row* row : rows) bench_.flight.settle(*row);

@@ -34,7 +34,8 @@ Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& 
              .source = source,
              .broker = broker,
              .log = std::move(log),
-             .stir = [this] { stir(); }},
+             .stir = [this] { stir(); },
+             .doubt_leases = [this] { tenure_.hint(bench_.loop.now()); }},
       tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes) {}
 
 Pipeline::~Pipeline() {
@@ -49,6 +50,11 @@ void Pipeline::start() {
                            [this] {
                              bench_.counters.hints += 1;
                              bench_.plan.hint(bench_.loop.now());
+                             stir();
+                           },
+                       .on_lanes =
+                           [this] {
+                             tenure_.hint(bench_.loop.now());
                              stir();
                            },
                        .on_link =
@@ -96,9 +102,11 @@ void Pipeline::turn() {
   keep_tenure(now);
   settler_.pump(now);
   topics_.pump(now);
+  leave_waiting();
   publisher_.pump(now);
   marker_.pump(now);
   if (restart_wanted_ && !restarting_ && now >= restart_at_) restart_producer();
+  hand_over(now);
   if (phase_ == Phase::draining) finish_draining(now);
   if (phase_ == Phase::working) claim(now);
   bench_.gate.forget(bench_.plan.oldest_open());
@@ -119,10 +127,11 @@ void Pipeline::arm(MonoTime now) {
   wake(topics_.wake_at());
   wake(marker_.wake_at());
   wake(sleeper_.wake_at());
-  if (!tenure_.asking() && phase_ != Phase::stopping) wake(tenure_.next_request());
+  if (!tenure_.asking() && (phase_ != Phase::stopping || tenure_.active())) wake(tenure_.next_request());
   if (tenure_.active()) wake(tenure_.ends_at());
   if (phase_ == Phase::working) wake(bench_.plan.wake_at());
   if (phase_ == Phase::stopping) wake(stop_by_);
+  if (draining_since_) wake(*draining_since_ + bench_.options.stop_timeout);
   if (restart_wanted_ && !restarting_) wake(restart_at_);
   if (timer_ && at == timer_at_) return;
   if (timer_) bench_.loop.cancel(*std::exchange(timer_, std::nullopt));
@@ -138,7 +147,9 @@ void Pipeline::arm(MonoTime now) {
 
 void Pipeline::keep_tenure(MonoTime now) {
   tenure_changed(tenure_.expire(now));
-  if (phase_ == Phase::stopping || !tenure_.request_due(now)) return;
+  // Whoever stops has its lanes until nothing of them is in flight.
+  const bool wanted = phase_ != Phase::stopping || (tenure_.active() && !giving_back_);
+  if (!wanted || !tenure_.request_due(now)) return;
   tenure_.requested(now);
   bench_.source.lease(
       {bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
@@ -160,32 +171,103 @@ void Pipeline::leased(Result<LeaseReply> reply) {
   const MonoTime now = bench_.loop.now();
   if (!reply) return tenure_.failed(now);
   bench_.signs.lease_answered = now;
-  if (reply->held.empty() && !std::exchange(standby_said_, true))
-    bench_.log.info("standby", {{"owner", reply->other_owner}, {"next", "takes over when its lease ends"}});
-  tenure_changed(tenure_.answered(reply->held, reply->other_remaining, now));
+  const bool other_lanes = reply->lanes != tenure_.lanes();
+  tenure_changed(tenure_.answered({reply->held, reply->lanes, reply->share, reply->other_ends}, now));
+  if (other_lanes) {
+    bench_.log.info("lanes_dealt_anew",
+                    {{"lanes", reply->lanes}, {"configured", bench_.options.limits.lanes}});
+    drain("lanes_dealt_anew");
+  }
+  bench_.alone = reply->instances <= 1;
+  apply_lanes();
+  if (!tenure_.active() && phase_ != Phase::stopping && !std::exchange(standby_said_, true))
+    bench_.log.info("standby", {{"owner", reply->other_owner},
+                                {"instances", reply->instances},
+                                {"next", "takes lanes as soon as some are free"}});
 }
 
 void Pipeline::tenure_changed(Tenure::Change change) {
-  if (change == Tenure::Change::begun) {
-    standby_said_ = false;
-    const auto first = tenure_.leases().front();
-    bench_.log.info("lanes_taken",
-                    {{"lanes", bench_.options.limits.lanes}, {"epoch", first ? first->epoch.value : 0}});
-    topics_.begin();
-    bench_.counters.tenures += 1;
-    if (phase_ == Phase::standby) {
-      phase_ = Phase::working;
-      bench_.signs.look_answered = bench_.loop.now();
-      bench_.plan.reset(bench_.loop.now());
-    }
-  }
-  if (change == Tenure::Change::ended && phase_ != Phase::stopping) {
-    bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
-                                   {"next", "nothing is published until they are leased again"}});
-    bench_.counters.tenures_lost += 1;
-    drain("lanes_lost");
-    bench_.broker.purge();
-  }
+  if (change == Tenure::Change::gained) lanes_gained();
+  if (change != Tenure::Change::ended) return;
+  bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
+                                 {"next", "nothing is published until they are leased again"}});
+  bench_.counters.tenures_lost += 1;
+  drain("lanes_lost");
+  bench_.broker.purge();
+  apply_lanes();
+}
+
+void Pipeline::lanes_gained() {
+  if (phase_ == Phase::stopping) return;  // they are given back with the others
+  standby_said_ = false;
+  std::int64_t epoch = 0;
+  for (const auto& lease : tenure_.leases())
+    if (lease) epoch = std::max(epoch, lease->epoch.value);
+  bench_.log.info("lanes_taken", {{"lanes", static_cast<std::int64_t>(tenure_.working().count())},
+                                  {"of", tenure_.lanes()},
+                                  {"epoch", epoch}});
+  topics_.begin();
+  bench_.counters.tenures += 1;
+  bench_.plan.hint(bench_.loop.now());
+  if (phase_ != Phase::standby) return;
+  phase_ = Phase::working;
+  bench_.signs.look_answered = bench_.loop.now();
+  bench_.plan.reset(bench_.loop.now());
+}
+
+void Pipeline::apply_lanes() {
+  bench_.plan.set_lanes(tenure_.lanes(), tenure_.working());
+  if (tenure_.draining().none())
+    draining_since_.reset();
+  else if (!draining_since_)
+    draining_since_ = bench_.loop.now();
+}
+
+// What was not published yet, or was refused and waits to be tried again, is published by who has its lane
+// then.
+void Pipeline::leave_waiting() {
+  if (phase_ != Phase::working)
+    publisher_.drop_waiting();
+  else if (tenure_.draining().any())
+    publisher_.drop_waiting(tenure_.draining());
+}
+
+// A lane may have its next owner only when nothing of it is in flight here: what waits is left to that owner,
+// what is published is awaited and marked.
+void Pipeline::hand_over(MonoTime now) {
+  if (phase_ == Phase::stopping || handing_over_) return;
+  const LaneSet draining = tenure_.draining();
+  std::vector<Lease> given = tenure_.take_unheard();
+  for (std::int16_t lane = 0; lane < tenure_.lanes(); ++lane)
+    if (draining.test(static_cast<std::size_t>(lane)) && bench_.flight.rows_of(LaneId{lane}) == 0 &&
+        !bench_.plan.covers(LaneId{lane}))
+      given.push_back(tenure_.give(LaneId{lane}));
+  if (!given.empty()) send_give_back(std::move(given));
+  hand_over_overdue(now);
+  if (phase_ == Phase::working && !tenure_.active()) phase_ = Phase::standby;
+}
+
+// Kafka may owe an answer for long; the other instance does not wait for it for ever.
+void Pipeline::hand_over_overdue(MonoTime now) {
+  if (!draining_since_ || now < *draining_since_ + bench_.options.stop_timeout || phase_ != Phase::working)
+    return;
+  bench_.log.warn("hand_over_timeout", {{"rows_in_flight", bench_.flight.rows()},
+                                        {"next", "what Kafka did not acknowledge is sent again"}});
+  draining_since_ = now;
+  drain("hand_over_timeout");
+  bench_.broker.purge();
+}
+
+void Pipeline::send_give_back(std::vector<Lease> lanes) {
+  handing_over_ = true;
+  bench_.log.info("lanes_given_back", {{"lanes", std::ssize(lanes)},
+                                       {"kept", static_cast<std::int64_t>(tenure_.working().count())}});
+  apply_lanes();
+  bench_.source.give_back(bench_.options.owner, std::move(lanes), Leaving::no, [this](const Status&) {
+    handing_over_ = false;
+    tenure_.hint(bench_.loop.now());  // lost on the way, it stands in the answer and is given back again
+    stir();
+  });
 }
 
 void Pipeline::drain(const char* why) {
@@ -197,7 +279,6 @@ void Pipeline::drain(const char* why) {
 }
 
 void Pipeline::finish_draining(MonoTime now) {
-  publisher_.drop_waiting();
   if (bench_.flight.rows() > 0 || !bench_.plan.idle() || restart_wanted_ || restarting_) return;
   phase_ = tenure_.active() ? Phase::working : Phase::standby;
   bench_.signs.draining.reset();
@@ -227,9 +308,20 @@ void Pipeline::restart_producer() {
 
 std::vector<Shard> Pipeline::shards_of(std::optional<LaneId> lane) const {
   std::vector<Shard> shards;
-  for (std::int16_t s = 0; s < shard_count; ++s)
-    if (!lane || lane_of(Shard{s}, bench_.options.limits.lanes) == *lane) shards.emplace_back(s);
+  const auto leases = tenure_.leases();
+  for (std::int16_t s = 0; s < shard_count; ++s) {
+    const LaneId of = lane_of(Shard{s}, tenure_.lanes());
+    if (lane ? of == *lane : leases[static_cast<std::size_t>(of.value)].has_value()) shards.emplace_back(s);
+  }
   return shards;
+}
+
+// Rows of lanes that began to drain while the claim was under way.
+void Pipeline::leave_out_foreign(std::vector<Message>& rows) const {
+  const auto leases = tenure_.leases();
+  std::erase_if(rows, [&](const Message& m) {
+    return !leases[static_cast<std::size_t>(lane_of(m.shard, tenure_.lanes()).value)];
+  });
 }
 
 void Pipeline::claim(MonoTime now) {
@@ -299,6 +391,8 @@ ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
     yield.next_due =
         std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
   if (phase_ != Phase::working) return yield;  // the lanes were lost, or we stop: the rows stay PENDING
+  leave_out_foreign(batch.rows);
+  leave_out_foreign(batch.due);
   for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
     bench_.counters.claimed += 1;
     if (publisher_.take(row))
@@ -322,7 +416,6 @@ void Pipeline::stop(std::function<void()> stopped) {
 }
 
 void Pipeline::keep_stopping(MonoTime now) {
-  publisher_.drop_waiting();
   if (giving_back_) {
     if (now >= stop_by_) close();
     return;
@@ -343,8 +436,7 @@ void Pipeline::keep_stopping(MonoTime now) {
 void Pipeline::give_back() {
   giving_back_ = true;
   stop_by_ = bench_.loop.now() + stop_grace;
-  if (!tenure_.active()) return close();
-  bench_.source.give_back(bench_.options.owner, [this](Status) { close(); });
+  bench_.source.give_back(bench_.options.owner, {}, Leaving::yes, [this](const Status&) { close(); });
 }
 
 void Pipeline::close() {

@@ -1,13 +1,15 @@
 #pragma once
-// One pipeline: one outbox table, one producer. Composes the parts, owns the tenure, and decides the phase.
-// Everything runs on the loop's thread; whenever something changed, one turn looks at all parts in a fixed
-// order.
+// One pipeline: one outbox table, one producer, and those of the table's lanes that this process has.
+// Composes the parts, owns the tenure, and decides the phase. Lanes come and go while it works; one that
+// exceeds its share is claimed no more, and given back once nothing of it is in flight. Everything runs on
+// the loop's thread; whenever something changed, one turn looks at all parts in a fixed order.
 //
-//                    lease granted              lease lost, producer finished
+//                    lanes granted         a lane lost, producer finished, other lanes
 //   standby ───────────────────────► working ─────────────────────────────────► draining
 //      ▲                                                                           │ nothing in flight any
 //      more └───────────────────────────────────────────────────────────────────────────┘ (straight to
 //      working if leased)
+//   working ── its last lane given back ──► standby
 //   any ── stop() ──► stopping ── marked what was acked, or the time is up ──► stopped
 
 #include <functional>
@@ -35,7 +37,7 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   void start();
-  /// Stops claiming, waits for acks up to stop_timeout, marks, gives the lanes back. `stopped` is called
+  /// Stops claiming, waits for acks up to stop_timeout, marks, gives all lanes back. `stopped` is called
   /// once.
   void stop(std::function<void()> stopped);
 
@@ -47,6 +49,7 @@ class Pipeline {
   [[nodiscard]] Figures figures(std::size_t topics_max) const;
   /// Whether it gets on.
   [[nodiscard]] Judgement judgement() const;
+  [[nodiscard]] const Tenure& tenure() const { return tenure_; }
 
  private:
   void stir();
@@ -55,6 +58,12 @@ class Pipeline {
   void keep_tenure(MonoTime now);
   void leased(Result<LeaseReply> reply);
   void tenure_changed(Tenure::Change change);
+  void lanes_gained();
+  void apply_lanes();
+  void leave_waiting();
+  void hand_over(MonoTime now);
+  void hand_over_overdue(MonoTime now);
+  void send_give_back(std::vector<Lease> lanes);
   void drain(const char* why);
   void finish_draining(MonoTime now);
   void claim(MonoTime now);
@@ -69,6 +78,7 @@ class Pipeline {
   void give_back();
   void close();
   [[nodiscard]] std::vector<Shard> shards_of(std::optional<LaneId> lane) const;
+  void leave_out_foreign(std::vector<Message>& rows) const;
   [[nodiscard]] double sent_per_s(MonoTime now);
 
   Workbench bench_;
@@ -89,6 +99,8 @@ class Pipeline {
   MonoTime restart_at_{};
   Backoff restart_backoff_{{Millis{500}, Millis{10'000}}, 6};
 
+  bool handing_over_ = false;               // a give-back is under way
+  std::optional<MonoTime> draining_since_;  // lanes of a surplus
   bool claim_failing_ = false;
   bool standby_said_ = false;
   std::function<void()> stopped_;

@@ -15,6 +15,9 @@ Token token_of(Row& row) {
 Row& row_of(Token token) {
   return *reinterpret_cast<Row*>(token);
 }
+bool any_row(const Row&) {
+  return true;
+}
 
 }  // namespace
 
@@ -108,16 +111,8 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
 }
 
 void Publisher::kill(Topic& topic, Row& row, std::string reason) {
-  if (const auto hold = settler_.hold_of(row.message)) {
-    std::deque<Row*> others;
-    for (Row* other : std::exchange(topic.waiting, {})) {
-      if (other->message.key == row.message.key)
-        bench_.drop(*other);
-      else
-        others.push_back(other);
-    }
-    topic.waiting = std::move(others);
-  }
+  if (settler_.hold_of(row.message))
+    drop_waiting(topic, [&](const Row& other) { return other.message.key == row.message.key; });
   topic.counters.dead += 1;
   settler_.bury(row, std::move(reason));
 }
@@ -158,7 +153,7 @@ void Publisher::refused(Topic& topic, Row& row, const Delivery& delivery) {
     case Refusal::producer:
       // Later rows of its key must not pass it: all of them are claimed again, in order.
       bench_.drop(row);
-      return drop_waiting(topic);
+      return drop_waiting(topic, any_row);
   }
 }
 
@@ -169,12 +164,26 @@ void Publisher::queue_again(Topic& topic, Row& row) {
   topic.waiting.insert(later, &row);
 }
 
-void Publisher::drop_waiting(Topic& topic) {
-  for (Row* row : std::exchange(topic.waiting, {})) bench_.drop(*row);
+template <class Chosen>
+void Publisher::drop_waiting(Topic& topic, Chosen chosen) {
+  std::deque<Row*> others;
+  for (Row* row : std::exchange(topic.waiting, {})) {
+    if (chosen(*row))
+      bench_.drop(*row);
+    else
+      others.push_back(row);
+  }
+  topic.waiting = std::move(others);
 }
 
 void Publisher::drop_waiting() {
-  for (const auto& topic : topics_.all()) drop_waiting(*topic);
+  for (const auto& topic : topics_.all()) drop_waiting(*topic, any_row);
+}
+
+void Publisher::drop_waiting(const LaneSet& lanes) {
+  for (const auto& topic : topics_.all())
+    drop_waiting(*topic,
+                 [&](const Row& row) { return lanes.test(static_cast<std::size_t>(row.lease.lane.value)); });
 }
 
 }  // namespace outbox::relay

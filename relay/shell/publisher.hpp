@@ -31,6 +31,7 @@ class Publisher {
   void delivered(std::span<const Delivery> reports);
   /// Everything not handed to Kafka yet stays PENDING for a later claim.
   void drop_waiting();
+  void drop_waiting(const LaneSet& lanes);
   /// True while Kafka still owes reports.
   [[nodiscard]] bool awaiting_reports() const { return unreported_ > 0; }
 
@@ -49,7 +50,8 @@ class Publisher {
   void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
   void queue_again(Topic& topic, Row& row);
-  void drop_waiting(Topic& topic);
+  template <class Chosen>
+  void drop_waiting(Topic& topic, Chosen chosen);
 
   Workbench& bench_;
   Topics& topics_;

@@ -18,7 +18,7 @@ void Sleeper::pump(MonoTime now, bool may_sleep) {
     const MonoTime renew_at = asleep_until_ - flag_time / 2;
     if (now >= renew_at) return declare(flag_time, now);
     wake_at_ = renew_at;
-  } else if (now < asleep_until_) {
+  } else if (now < asleep_until_ && bench_.alone) {  // another's sleep is not ours to end: the flag runs out
     declare(Millis{0}, now);
   }
 }

@@ -33,7 +33,7 @@ struct Topic {
   std::int32_t partitions = 0;  ///< pinned: what keys are spread over
   std::int64_t message_bytes_max = 0;
   std::int32_t partitions_seen = 0;  ///< by the latest look-up
-  bool limit_assumed = false;  ///< message_bytes_max could not be read, and that was said
+  bool limit_assumed = false;        ///< message_bytes_max could not be read, and that was said
   MonoTime refresh_at{};
   bool refreshing = false;
   Backoff retry{{Millis{100}, Millis{5000}}, 4};

@@ -20,14 +20,14 @@ enum class Waking { poll, notify };
 
 struct PipelineOptions {
   std::string name;   ///< goes out as outbox-source
-  std::string owner;  ///< of the leases: distinct for each process and start
+  std::string owner;  ///< of the leases, the instance's name: distinct for each process and start
   Waking waking = Waking::notify;
   ClaimLimits limits;
   AfterSent after_sent = AfterSent::mark;
   OnDead on_dead = OnDead::hold_key;
   HeaderPreset headers = HeaderPreset::plain;
   Millis lease_ttl{5000};
-  Millis stop_timeout{10'000};
+  Millis stop_timeout{10'000};        ///< also how long lanes of a surplus may take to drain
   Millis careful_for{10'000};         ///< after a refusal: one message a partition, for this long
   Millis facts_fresh_for{120'000};    ///< then a topic's partition count and limit are looked up again
   std::int32_t mark_rows_max = 5000;  ///< of one mark
@@ -41,18 +41,21 @@ struct Workbench {
   Broker& broker;
   log::Logger log;
   std::function<void()> stir;
+  std::function<void()> doubt_leases;  ///< a lane seems to have another owner: ask
   Flight flight{};
   Gate gate{};
   ClaimPlan plan{options.limits};
   Counters counters{};
   Timings timings{};
   Signs signs{};
+  bool alone = true;  ///< no other instance is alive, as far as is known
 
   /// The row stays PENDING and is claimed again later.
   void drop(Row& row) {
     row.stage = Stage::waiting;
     counters.dropped += 1;
     flight.settle(row);
+    if (flight.rows() == 0) signs.owing.reset();
   }
   /// Rows were settled for good: marked, buried or held.
   void moved() { signs.settled(loop.now(), flight.rows()); }

@@ -6,6 +6,7 @@ WITH wanted (name, privileges) AS (
   VALUES ($2::text, ARRAY['SELECT', 'UPDATE']),
          ('outbox_hold', ARRAY['SELECT', 'INSERT', 'UPDATE']),
          ('outbox_lease', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+         ('outbox_instance', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
          ('outbox_topic', ARRAY['SELECT', 'INSERT', 'UPDATE']),
          ('outbox_asleep', ARRAY['UPDATE'])),
 found AS (

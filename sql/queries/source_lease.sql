@@ -1,6 +1,5 @@
--- Takes or renews every lane, or reports who has them (the function's comment says how).
--- Parameters: $1 text source · $2 text owner · $3 int lanes · $4 bigint ttl in milliseconds · $5 real rows sent per second.
--- Locks: the lanes' rows. Index: outbox_lease's key.
-SELECT t.lane, t.epoch, t.owner, t.remaining_ms::bigint
-  FROM {{schema}}.outbox_lease_take($1, $2, $3::int, $4::bigint * interval '1 millisecond', $5::real) t
- ORDER BY t.lane
+-- Announces the instance, renews its lanes and takes free ones up to its fair share (the function's comment says how).
+-- Parameters: $1 text source · $2 text instance · $3 int lanes · $4 bigint ttl in milliseconds · $5 real rows sent per second.
+-- Locks: the source's lanes and instances. Index: the keys of outbox_lease and outbox_instance.
+SELECT t.lane, t.epoch, t.owner, t.remaining_ms, t.lanes, t.share, t.instances
+  FROM {{schema}}.outbox_lanes_keep($1, $2, $3::int, $4::bigint * interval '1 millisecond', $5::real) t

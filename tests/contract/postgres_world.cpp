@@ -55,6 +55,7 @@ void PostgresWorld::start_source(const std::string& user) {
   links.clear();
   source_ = std::make_unique<relay::PostgresSource>(loop_, options);
   source_->start({.on_hint = [this] { ++hints; },
+                  .on_lanes = [this] { ++lane_hints; },
                   .on_link = [this](relay::LinkState state,
                                     const std::string& why) { links.emplace_back(state, why); }});
   if (options_.migrated) {

@@ -55,6 +55,7 @@ class PostgresWorld {
   [[nodiscard]] const TestDatabase& database() const { return database_; }
 
   int hints = 0;
+  int lane_hints = 0;
   std::vector<std::pair<relay::LinkState, std::string>> links;
 
  private:

@@ -150,7 +150,8 @@ TEST_CASE_TEMPLATE_DEFINE(
   const auto mine = lease(world, "me");
   const std::int64_t id = world.insert({});
   const auto rows = claim(world).rows;
-  asked<void>(world, [&](auto done) { world.source().give_back("me", std::move(done)); });
+  asked<void>(world,
+              [&](auto done) { world.source().give_back("me", {}, relay::Leaving::yes, std::move(done)); });
   const auto others = lease(world, "other");
   const relay::Message& m = rows.front();
   bury(world, {m.id, m.address, lease_of(mine, m.shard), "too large", key_hold});

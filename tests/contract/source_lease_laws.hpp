@@ -5,11 +5,37 @@
 
 namespace outbox::test {
 
+inline std::string lanes_of(const relay::LeaseReply& reply) {
+  std::set<std::int16_t> lanes;
+  for (const relay::Lease& held : reply.held) lanes.insert(held.lane.value);
+  std::string out;
+  for (const std::int16_t lane : lanes) out += std::to_string(lane);
+  return out;
+}
+
+template <class World>
+void give_back(World& world, const std::string& owner, std::vector<relay::Lease> lanes,
+               relay::Leaving leaving = relay::Leaving::no) {
+  asked<void>(
+      world, [&](auto done) { world.source().give_back(owner, std::move(lanes), leaving, std::move(done)); });
+}
+
+// What the owner has beyond its share, as a relay gives it back: the last lanes.
+inline std::vector<relay::Lease> surplus(const relay::LeaseReply& reply) {
+  std::vector<relay::Lease> held = reply.held;
+  std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.lane < b.lane; });
+  return {held.begin() + reply.share, held.end()};
+}
+
 TEST_CASE_TEMPLATE_DEFINE("the first to ask gets every lane, and renewing keeps the epochs", World,
                           source_lease) {
   World world;
   const auto first = lease(world, "me");
   REQUIRE(first.held.size() == 8);
+  CHECK(first.lanes == 8);
+  CHECK(first.share == 8);
+  CHECK(first.instances == 1);
+  CHECK_FALSE(first.other_ends.has_value());
   const auto again = lease(world, "me");
   REQUIRE(again.held.size() == 8);
   for (std::int16_t shard = 0; shard < 8; ++shard) {
@@ -17,14 +43,15 @@ TEST_CASE_TEMPLATE_DEFINE("the first to ask gets every lane, and renewing keeps 
   }
 }
 
-TEST_CASE_TEMPLATE_DEFINE("a second owner waits until the lease has run out, and then has higher epochs",
+TEST_CASE_TEMPLATE_DEFINE("a silent owner's lanes are free when its lease has run out, under higher epochs",
                           World, source_lease_waits) {
   World world;
   const auto mine = lease(world, "me", Millis{500});
   const auto refused = lease(world, "other", Millis{60'000});
   REQUIRE(refused.held.empty());
   CHECK(refused.other_owner == "me");
-  CHECK(refused.other_remaining <= Millis{500});
+  REQUIRE(refused.other_ends.has_value());
+  CHECK(*refused.other_ends <= Millis{500});
   relay::LeaseReply taken;
   for (int n = 0; n < 1000 && taken.held.empty(); ++n) {
     world.pass(Millis{10});
@@ -34,19 +61,96 @@ TEST_CASE_TEMPLATE_DEFINE("a second owner waits until the lease has run out, and
   for (std::int16_t shard = 0; shard < 8; ++shard) {
     CHECK(lease_of(mine, relay::Shard{shard}).epoch < lease_of(taken, relay::Shard{shard}).epoch);
   }
-  CHECK(lease(world, "me").other_owner == "other");
+  const auto late = lease(world, "me");
+  CHECK(late.held.empty());
+  CHECK(late.other_owner == "other");
+}
+
+TEST_CASE_TEMPLATE_DEFINE(
+    "lanes are shared evenly, the oldest have one more, and nothing is taken from anybody", World,
+    source_lease_shares) {
+  World world;
+  lease(world, "a");
+  CHECK(lease(world, "b").share == 4);
+  CHECK(lease(world, "b").held.empty());
+  auto a = lease(world, "a");
+  CHECK(a.share == 4);
+  CHECK(a.held.size() == 8);
+  CHECK(lease(world, "c").share == 2);
+  give_back(world, "a", surplus(lease(world, "a")));
+  CHECK(lanes_of(lease(world, "b")) == "345");
+  CHECK(lanes_of(lease(world, "c")) == "67");
+  CHECK(lanes_of(lease(world, "a")) == "012");
+  CHECK(lease(world, "a").instances == 3);
+  for (const char* name : {"d", "e", "f", "g", "h", "i"}) lease(world, name);
+  CHECK(lease(world, "a").share == 1);
+  CHECK(lease(world, "h").share == 1);
+  CHECK(lease(world, "i").share == 0);
 }
 
 TEST_CASE_TEMPLATE_DEFINE("lanes given back are free at once, and only their owner can give them back", World,
                           source_give_back) {
   World world;
   const auto mine = lease(world, "me");
-  asked<void>(world, [&](auto done) { world.source().give_back("somebody", std::move(done)); });
+  lease(world, "other");
+  give_back(world, "somebody", mine.held);
   CHECK(lease(world, "other").held.empty());
-  asked<void>(world, [&](auto done) { world.source().give_back("me", std::move(done)); });
+  give_back(world, "me", {mine.held.front()});
   const auto others = lease(world, "other");
-  REQUIRE(others.held.size() == 8);
-  CHECK(lease_of(mine, relay::Shard{0}).epoch < lease_of(others, relay::Shard{0}).epoch);
+  REQUIRE(others.held.size() == 1);
+  CHECK(others.held.front().lane == mine.held.front().lane);
+  CHECK(others.held.front().epoch > mine.held.front().epoch);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("a give-back that comes late, after the lane came back, changes nothing", World,
+                          source_give_back_late) {
+  World world;
+  const auto before = lease(world, "me");
+  give_back(world, "me", before.held);
+  const auto after = lease(world, "me");
+  REQUIRE(after.held.size() == 8);
+  give_back(world, "me", before.held);
+  lease(world, "other");
+  CHECK(lease(world, "other").held.empty());
+  CHECK(lease(world, "me").held.size() == 8);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("who leaves gives back all it has, and the others' shares rise at once", World,
+                          source_leave) {
+  World world;
+  lease(world, "a");
+  lease(world, "b");
+  give_back(world, "a", {}, relay::Leaving::yes);
+  const auto b = lease(world, "b");
+  CHECK(b.held.size() == 8);
+  CHECK(b.instances == 1);
+}
+
+TEST_CASE_TEMPLATE_DEFINE(
+    "another count of lanes begins when nobody has a lane, under epochs above all earlier", World,
+    source_lanes_dealt_anew) {
+  World world;
+  const auto lease_of_count = [&](const std::string& owner, std::int16_t lanes) {
+    return asked<relay::LeaseReply>(world, [&](auto done) {
+      world.source().lease({.owner = owner, .lanes = lanes, .ttl = Millis{60'000}}, std::move(done));
+    });
+  };
+  lease_of_count("a", 8);
+  auto b = lease_of_count("b", 16);  // the youngest one's wish
+  CHECK(b.lanes == 8);
+  CHECK(b.share == 0);
+  CHECK(b.held.empty());
+  auto a = lease_of_count("a", 8);
+  CHECK(a.share == 0);
+  CHECK(a.held.size() == 8);
+  give_back(world, "a", a.held);
+  b = lease_of_count("b", 16);
+  CHECK(b.lanes == 16);
+  CHECK(b.held.size() == 8);
+  for (const relay::Lease& l : b.held) CHECK(l.epoch.value == 3);
+  const auto again = lease_of_count("a", 8);
+  CHECK(again.lanes == 16);
+  CHECK(again.held.size() == 8);
 }
 
 TEST_CASE_TEMPLATE_DEFINE("the first pinned partition count of a topic stays until it is replaced", World,

@@ -113,7 +113,8 @@ TEST_CASE_TEMPLATE_DEFINE("a lane that another owner has taken is told, and its 
   const auto mine = lease(world, "me");
   const std::int64_t id = world.insert({});
   const auto rows = claim(world).rows;
-  asked<void>(world, [&](auto done) { world.source().give_back("me", std::move(done)); });
+  asked<void>(world,
+              [&](auto done) { world.source().give_back("me", {}, relay::Leaving::yes, std::move(done)); });
   const auto others = lease(world, "other");
   for (const auto after : {relay::AfterSent::mark, relay::AfterSent::erase}) {
     CHECK(outcome_of(mark(world, sent(rows, mine), after), id) == relay::MarkOutcome::lane_lost);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "relay/io/source_sql.hpp"
 #include "tests/contract/postgres_world.hpp"
 
@@ -26,7 +28,9 @@ TEST_CASE("bodies beyond the byte budget are not even read: 1 MB rows") {
   };
   const auto before = body_pages_read();
   pg::Params params;
-  params.i64(-1).i32(5000).i64(4 << 20).i64(0).null().text("public.outbox_msg");
+  const std::array<std::int16_t, 1> first{0};
+  const std::array<std::int16_t, 1> last{63};
+  params.i16s(first).i16s(last).i32(5000).i64(4 << 20).i64(0).null().text("public.outbox_msg");
   const auto rows = must(session.exec_prepared(*sql.claim_flat, params));
   REQUIRE(rows.size() == 5);  // four that fit, and a first one beyond, without its body
   CHECK(rows.text(3, 13).size() > 1'000'000);
@@ -35,6 +39,34 @@ TEST_CASE("bodies beyond the byte budget are not even read: 1 MB rows") {
   CHECK(read > 4 * 100);  // a body of 1 MB lies on about 132 pages; 24 of them would be 3,168
   CHECK(read < 5 * 140);
   MESSAGE("pages read for four bodies of 1 MB: ", read);
+}
+
+TEST_CASE("a flat look reads nothing of the shards it does not ask for, whatever waits there") {
+  PostgresWorld world;
+  world.sql(
+      "INSERT INTO {{table}} (topic, msg_key, body) SELECT 't', 'k' || n, '1' FROM generate_series(1, 50000) "
+      "n");
+  world.sql("ANALYZE {{table}}");
+  auto& session = world.session();
+  const relay::SourceSql sql(world.table(), relay::BodyColumn::json);
+  const auto rows_read = [&](std::int16_t from, std::int16_t to) {
+    must(session.exec("BEGIN"));
+    must(session.exec(*sql.settings));
+    const std::array<std::int16_t, 1> first{from};
+    const std::array<std::int16_t, 1> last{to};
+    pg::Params params;
+    params.i16s(first).i16s(last).i32(500).i64(8 << 20).i64(0).null().text("public.outbox_msg");
+    const auto plan = must(session.exec(
+        "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) " + *sql.claim_flat, params));
+    must(session.exec("ROLLBACK"));
+    const std::string text(plan.text(0, 0));
+    const std::string word = "\"Shared Hit Blocks\": ";
+    return std::stoi(text.substr(text.find(word) + word.size()));
+  };
+  world.sql("UPDATE {{table}} SET status = 'SENT' WHERE shard BETWEEN 20 AND 30");
+  world.sql("VACUUM {{table}}");
+  CHECK(rows_read(20, 30) < 100);  // pages, of an index of hundreds
+  CHECK(rows_read(0, 63) > 0);
 }
 
 TEST_CASE("1 MB rows of every shard are all brought, a few at a time") {

@@ -75,3 +75,19 @@ TEST_CASE("after the server was gone the source is up again by itself, and each 
   CHECK(world.links.size() == 3);
   CHECK(ids_of(claim(world).rows) == std::vector{id});
 }
+
+TEST_CASE("an instance that comes, and lanes that are given back, are told to the others at once") {
+  PostgresWorld world;
+  lease(world, "a");
+  world.pump([&] { return world.lane_hints == 1; });
+  const auto keep = [&](const std::string& name) {
+    world.sql("SELECT count(*) FROM {{schema}}.outbox_lanes_keep('" + world.table().schema + "." +
+              world.table().table + "', '" + name + "', 8, '1 minute')");
+  };
+  keep("b");
+  world.pump([&] { return world.lane_hints == 2; });
+  keep("b");
+  world.sql("SELECT {{schema}}.outbox_lanes_give('" + world.table().schema + "." + world.table().table +
+            "', 'a', '{7}', '{1}', false)");
+  world.pump([&] { return world.lane_hints == 3; });
+}

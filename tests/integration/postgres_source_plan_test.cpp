@@ -60,7 +60,7 @@ std::vector<Tried> statements(const pg::TableName& table, const std::string& par
   const relay::PartitionSql one(table, partition);
   std::vector<Tried> out;
   out.push_back({"claim_by_shard", all.claim_by_shard, 7, "Index Cond: (shard = s.shard)"});
-  out.push_back({"claim_flat", all.claim_flat, 6, "Filter: "});  // the partial index from its start
+  out.push_back({"claim_flat", all.claim_flat, 7, "Index Cond: ((shard >= r.low) AND (shard <= r.high))"});
   out.push_back({"claim_due", all.claim_due, 6, "<= now())"});
   out.push_back({"claim_end", all.claim_end, 1, "> now())"});
   out.push_back({"mark", one.mark, 9, "TID Cond: (ctid = s.address)"});

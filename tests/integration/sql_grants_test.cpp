@@ -50,8 +50,9 @@ TEST_CASE("an application may insert, publish and cancel, and neither read nor c
             "SELECT outbox_release('app_schema.outbox_msg', 'topic', 't')", "SELECT outbox_dead_retry(1)",
             "SELECT outbox_dead_end(1, 'SENT', '')", "SELECT outbox_dead_discard(1, '')",
             "SELECT outbox_ensure_partitions(1)", "SELECT 1 FROM outbox_lease", "SELECT 1 FROM outbox_hold",
-            "SELECT outbox_lease_take('s', 'a', 1, '1 s')", "SELECT 1 FROM processed_msgs",
-            "SELECT outbox_wake()"});
+            "SELECT outbox_lease_take('s', 'a', 1, '1 s')", "SELECT outbox_lanes_keep('s', 'a', 1, '1 s')",
+            "SELECT outbox_lanes_give('s', 'a', '{0}', '{1}', false)", "SELECT 1 FROM outbox_instance",
+            "SELECT 1 FROM processed_msgs", "SELECT outbox_wake()"});
 }
 
 TEST_CASE("the relay may do what it does, on partitions too, and neither insert nor change what is created") {
@@ -62,6 +63,8 @@ TEST_CASE("the relay may do what it does, on partitions too, and neither insert 
       {"SELECT * FROM outbox_msg FOR KEY SHARE", "UPDATE outbox_msg SET status = 'SENT'",
        "DELETE FROM outbox_msg", "SELECT setval('outbox_asleep', 1)",
        "SELECT outbox_lease_take('s', 'a', 2, '1 s')", "UPDATE outbox_lease SET owner = NULL",
+       "SELECT outbox_lanes_keep('s', 'a', 2, '1 s')",
+       "SELECT outbox_lanes_give('s', 'a', '{0}', '{1}', true)",
        "INSERT INTO outbox_hold (source, scope, topic) VALUES ('public.outbox_msg', 'topic', 't')",
        "SELECT 1 FROM outbox_hold FOR SHARE", "SELECT outbox_release('public.outbox_msg', 'topic', 't')",
        ("INSERT INTO outbox_topic (source, topic, partitions) VALUES ('s', 't', 3) "
@@ -124,11 +127,12 @@ TEST_CASE("an operator reads everything and changes rows through functions only"
 TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a header") {
   OutboxDatabase outbox;
   auto monitor = outbox.with_roles().as("outbox_monitor");
-  check_allowed(monitor,
-                {"SELECT status, count(*), min(created_at), sum(body_bytes) FROM outbox_msg GROUP BY status",
-                 "SELECT source, scope, topic, since FROM outbox_hold", "SELECT * FROM outbox_lease",
-                 "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
-                 "SELECT version FROM outbox_migration"});
+  check_allowed(
+      monitor,
+      {"SELECT status, count(*), min(created_at), sum(body_bytes) FROM outbox_msg GROUP BY status",
+       "SELECT source, scope, topic, since FROM outbox_hold", "SELECT * FROM outbox_lease",
+       "SELECT * FROM outbox_instance", "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
+       "SELECT version FROM outbox_migration"});
   check_denied(monitor, {"SELECT body FROM outbox_msg", "SELECT msg_key FROM outbox_msg",
                          "SELECT headers FROM outbox_msg", "SELECT last_error FROM outbox_msg",
                          "SELECT msg_key FROM outbox_hold", "SELECT body FROM dead_msgs",

@@ -1,37 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
-#include <set>
 
-#include "tests/relay/rig.hpp"
+#include "tests/relay/numbered.hpp"
 
 using namespace outbox;
 using namespace outbox::test;
-
-namespace {
-
-void insert_numbered(RelayRig& rig, const std::string& topic, int from, int to) {
-  rig.ask(
-      "INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, (i % 10)::text, to_json(i) FROM "
-      "generate_series($2::int, $3::int) i",
-      pg::Params{}.text(topic).i32(from).i32(to));
-}
-
-// Every number is there, and the first occurrences of a key rise.
-void complete_and_in_order(KafkaCluster& kafka, const std::string& topic, int count) {
-  const auto records = kafka.read_all(topic);
-  std::set<int> seen;
-  std::map<std::string, int> last;
-  for (const KafkaRecord& r : records) {
-    const int number = std::stoi(r.body.value());
-    if (!seen.insert(number).second) continue;
-    CHECK(number > last[*r.key]);
-    last[*r.key] = number;
-  }
-  CHECK(std::ssize(seen) == count);
-}
-
-}  // namespace
 
 TEST_CASE("SIGTERM: what Kafka acknowledged is marked, the lanes are given back, exit 0") {
   RelayRig rig;
@@ -46,40 +20,6 @@ TEST_CASE("SIGTERM: what Kafka acknowledged is marked, the lanes are given back,
   rig.start();
   rig.eventually_none_pending(Millis{60'000});
   CHECK(KafkaCluster::shared().read_all(topic).size() == 50'000);
-}
-
-TEST_CASE("a standby takes over when the owner is killed, and nothing is lost") {
-  RelayRig rig;
-  const std::string topic = KafkaCluster::shared().new_topic("standby", 3);
-  Process& owner = rig.start();
-  insert_numbered(rig, topic, 1, 100);
-  rig.eventually_none_pending();
-  Process& standby = rig.start();
-  rig.await("the second one waits", [&] { return standby.errors().find("standby") != std::string::npos; });
-  insert_numbered(rig, topic, 101, 20'000);
-  owner.kill(SIGKILL);
-  rig.eventually_none_pending(Millis{60'000});
-  complete_and_in_order(KafkaCluster::shared(), topic, 20'000);
-  CHECK(rig.ask("SELECT DISTINCT epoch FROM outbox_lease") == "2");
-}
-
-TEST_CASE("a paused owner that wakes after the take-over changes nothing: its marks are refused") {
-  RelayRig rig;
-  const std::string topic = KafkaCluster::shared().new_topic("zombie", 3);
-  Process& zombie = rig.start();
-  insert_numbered(rig, topic, 1, 100);
-  rig.eventually_none_pending();
-  insert_numbered(rig, topic, 101, 30'000);
-  rig.await("it is under way", [&] { return rig.count("SENT") != "100"; });
-  zombie.kill(SIGSTOP);
-  rig.start();
-  rig.eventually_none_pending(Millis{60'000});
-  zombie.kill(SIGCONT);
-  rig.await("it saw that its lanes are lost",
-            [&] { return zombie.errors().find("lanes_lost") != std::string::npos; });
-  insert_numbered(rig, topic, 30'001, 30'100);
-  rig.eventually_none_pending();
-  complete_and_in_order(KafkaCluster::shared(), topic, 30'100);
 }
 
 TEST_CASE("PostgreSQL crashes and comes back under load: the relay recovers by itself, in order") {

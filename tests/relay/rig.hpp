@@ -30,6 +30,13 @@ struct RigOptions {
   std::string uri{};                            ///< in place of the database's own
   std::map<std::string, std::string> env{};     ///< of the relays
   std::string server{};                         ///< a PostgreSQL of the test's own; empty: the shared one
+  std::string ttl = "2s";                       ///< of the leases
+};
+
+struct StartOptions {
+  std::string instance{};  ///< empty: a name of its own
+  int lanes = 8;
+  std::string uri{};  ///< another way to the same database
 };
 
 class RelayRig {
@@ -50,11 +57,11 @@ class RelayRig {
   [[nodiscard]] std::string uri() const { return database_.uri(); }
 
   /// Starts an outboxd; several may run.
-  Process& start() {
-    write();
+  Process& start(const StartOptions& start = {}) {
+    const auto file = folder_ / ("outboxd" + start.instance + ".yaml");
+    write_file(file, yaml(start));
     relays_.push_back(std::make_unique<Process>(
-        OUTBOXD_PROGRAM,
-        ProcessOptions{.args = {"run", "-c", (folder_ / "outboxd.yaml").string()}, .env = options_.env}));
+        OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", file.string()}, .env = options_.env}));
     return *relays_.back();
   }
   /// Another command on the same file, to its end.
@@ -64,7 +71,7 @@ class RelayRig {
     return run_program(OUTBOXD_PROGRAM, {.args = std::move(args)});
   }
   /// Writes the file anew, as the options say now.
-  void write() const { write_file(folder_ / "outboxd.yaml", yaml()); }
+  void write() const { write_file(folder_ / "outboxd.yaml", yaml({})); }
   void write(std::string_view text) const { write_file(folder_ / "outboxd.yaml", text); }
   [[nodiscard]] RigOptions& options() { return options_; }
   /// Where the relay shows itself: `options.admin` must be admin_socket.
@@ -90,16 +97,18 @@ class RelayRig {
   }
 
  private:
-  [[nodiscard]] std::string yaml() const {
+  [[nodiscard]] std::string yaml(const StartOptions& start) const {
     std::string table = options_.migrate.table.quoted();
     std::string yaml_quoted;  // in YAML's single quotes, one of those is doubled
     for (const char c : table) yaml_quoted += c == '\'' ? std::string{"''"} : std::string{c};
     const std::string listen =
         options_.admin == admin_socket ? "unix:" + (folder_ / "admin.sock").string() : options_.admin;
-    const std::string from = options_.uri.empty() ? uri() : options_.uri;
-    return "admin:\n  listen: \"" + listen + "\"\n" + options_.process + "pipelines:\n  - name: rig\n" +
-           "    postgres: { uri: \"" + from + "\" }\n    source: { table: '" + yaml_quoted + "', " +
-           options_.source + " }\n    lease: { ttl: 2s }\n" + options_.pipeline +
+    const std::string its_own = options_.uri.empty() ? uri() : options_.uri;
+    const std::string from = start.uri.empty() ? its_own : start.uri;
+    return (start.instance.empty() ? "" : "instance: " + start.instance + "\n") + "admin:\n  listen: \"" +
+           listen + "\"\n" + options_.process + "pipelines:\n  - name: rig\n" + "    postgres: { uri: \"" +
+           from + "\" }\n    source: { table: '" + yaml_quoted + "', lanes: " + std::to_string(start.lanes) +
+           ", " + options_.source + " }\n    lease: { ttl: " + options_.ttl + " }\n" + options_.pipeline +
            "    kafka: { bootstrap.servers: \"" + kafka() + "\"" + options_.properties + " }\n";
   }
 

@@ -46,6 +46,21 @@ class OpenGateSource final : public FakeSource {
   }
 };
 
+// Gives a surplus back as soon as it hears of it, whatever is in flight.
+class HastySource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void lease(LeaseRequest request, Done<LeaseReply> done) override {
+    const std::string owner = request.owner;
+    FakeSource::lease(std::move(request), [this, owner, done = std::move(done)](Result<LeaseReply> reply) {
+      if (reply && std::ssize(reply->held) > reply->share)
+        give_back(owner, {reply->held.begin() + reply->share, reply->held.end()}, Leaving::no,
+                  [](const Status&) {});
+      done(std::move(reply));
+    });
+  }
+};
+
 // Says "delivered" as soon as it has the message.
 class EagerBroker final : public FakeBroker {
  public:
@@ -81,6 +96,8 @@ std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& lo
       return std::make_unique<ForgetfulSource>(clock, loop, database, chance, faults);
     case Mutant::opens_the_gate:
       return std::make_unique<OpenGateSource>(clock, loop, database, chance, faults);
+    case Mutant::gives_back_in_flight:
+      return std::make_unique<HastySource>(clock, loop, database, chance, faults);
     default:
       return std::make_unique<FakeSource>(clock, loop, database, chance, faults);
   }

@@ -17,29 +17,29 @@ namespace {
 constexpr Millis lease_ttl{1000};
 constexpr std::int32_t keys = 6;
 
-PipelineOptions pipeline_options(const WorldOptions& options, std::int32_t boot) {
-  PipelineOptions out;
-  out.name = "sim";
-  out.owner = "relay-" + std::to_string(boot);
-  out.waking = options.waking;
-  out.after_sent = options.after_sent;
-  out.lease_ttl = lease_ttl;
-  out.careful_for = Millis{2000};
-  out.facts_fresh_for = Millis{3000};
-  out.limits.lanes = 4;
-  out.limits.batch_rows = 40;
-  out.limits.flat_rows = 10;
-  out.limits.in_flight_rows = 160;
-  out.mark_rows_max = 30;
-  return out;
-}
-
 Shard shard_of(const std::optional<std::string>& key, std::int64_t salt) {
   const std::size_t hash = key ? std::hash<std::string>{}(*key) : std::hash<std::int64_t>{}(salt);
   return Shard{static_cast<std::int16_t>(hash % shard_count)};
 }
 
 }  // namespace
+
+PipelineOptions World::pipeline_options() {
+  PipelineOptions out;
+  out.name = "sim";
+  out.owner = "relay-" + std::to_string(++boots_);
+  out.waking = options_.waking;
+  out.after_sent = options_.after_sent;
+  out.lease_ttl = lease_ttl;
+  out.careful_for = Millis{2000};
+  out.facts_fresh_for = Millis{3000};
+  out.limits.lanes = options_.lanes == Lanes::four ? 4 : static_cast<std::int16_t>(chance_.between(3, 6));
+  out.limits.batch_rows = 40;
+  out.limits.flat_rows = 10;
+  out.limits.in_flight_rows = 160;
+  out.mark_rows_max = 30;
+  return out;
+}
 
 World::World(WorldOptions options) : options_(options), chance_(options.seed) {
   kafka_.create("plain", 3);
@@ -53,6 +53,11 @@ World::World(WorldOptions options) : options_(options), chance_(options.seed) {
     broker_faults_ = {.fatal_one_in = 120, .slow_one_in = 60, .look_up_fails_one_in = 10};
   }
   for (std::int32_t i = 0; i < options_.relays; ++i) processes_.push_back(std::make_unique<Process>());
+  database_.checks_epochs = options_.mutant != Mutant::ignores_epochs;
+  database_.on_lanes = [this] {
+    for (auto& process : processes_)
+      if (process->pipeline && !chance_.one_in(4)) process->source->notify_lanes();
+  };
   watch_marks();
 }
 
@@ -68,7 +73,25 @@ void World::watch_marks() {
     const bool there = log != nullptr && sent.offset.value >= 0 && sent.offset.value < std::ssize(*log) &&
                        (*log)[static_cast<std::size_t>(sent.offset.value)].id == sent.id;
     if (!there) wrong_.push_back("row " + std::to_string(sent.id.value) + " was marked before Kafka had it");
+    if (!database_.still_leased(sent.lease))
+      wrong_.push_back("row " + std::to_string(sent.id.value) + " was marked under a lease that is lost");
   };
+}
+
+bool World::Process::owns(Shard shard) const {
+  if (!pipeline || pipeline->phase() == Pipeline::Phase::stopped) return false;
+  const Tenure& tenure = pipeline->tenure();
+  return tenure.holds(lane_of(shard, tenure.lanes())) && loop->now() < tenure.ends_at();
+}
+
+// Where the server's clock jumps ahead, leases end early, and two have a lane until one of them learns of it.
+void World::published(const Process& by, const Message& message) {
+  const std::string row = "row " + std::to_string(message.id.value);
+  if (!by.owns(message.shard)) wrong_.push_back(row + " was published without its lane");
+  if (options_.server_clock == ServerClock::jumps) return;
+  for (const auto& other : processes_)
+    if (other.get() != &by && other->owns(message.shard))
+      wrong_.push_back(row + " was published while two owned its lane");
 }
 
 void World::boot(std::size_t which) {
@@ -76,8 +99,9 @@ void World::boot(std::size_t which) {
   p.loop = std::make_unique<SimLoop>(clock_);
   p.source = make_source(options_.mutant, clock_, *p.loop, database_, chance_, source_faults_);
   p.broker = make_broker(options_.mutant, clock_, *p.loop, kafka_, chance_, broker_faults_);
-  p.pipeline = std::make_unique<Pipeline>(pipeline_options(options_, ++boots_), *p.loop, *p.source, *p.broker,
-                                          log::Logger{});
+  if (options_.mutant == Mutant::never_fences) p.loop->clock_stops_in_freeze();
+  p.broker->on_publish = [this, &p](const Message& message) { published(p, message); };
+  p.pipeline = std::make_unique<Pipeline>(pipeline_options(), *p.loop, *p.source, *p.broker, log::Logger{});
   p.pipeline->start();
 }
 
@@ -135,11 +159,31 @@ void World::write() {
   clock_.after(pause, [this] { write(); });
 }
 
+void World::stop_and_boot(std::size_t which, Micros pause) {
+  Process& p = *processes_[which];
+  if (!p.pipeline || p.pipeline->phase() == Pipeline::Phase::stopping || p.loop->frozen()) return;
+  p.pipeline->stop([this, which, pause] {
+    clock_.after(Millis{50}, [this, which, pause] {
+      const Process& stopped = *processes_[which];
+      if (!stopped.pipeline || stopped.pipeline->phase() != Pipeline::Phase::stopped) return;
+      kill(which);
+      clock_.after(pause, [this, which] { boot(which); });
+    });
+  });
+}
+
+void World::come_and_go() {
+  if (!striking_) return;
+  stop_and_boot(static_cast<std::size_t>(chance_.between(0, options_.relays - 1)),
+                chance_.micros(0, 800'000));
+  clock_.after(chance_.micros(50'000, 1'500'000), [this] { come_and_go(); });
+}
+
 void World::strike() {
   if (!striking_) return;
   const auto which = static_cast<std::size_t>(chance_.between(0, options_.relays - 1));
   Process& p = *processes_[which];
-  switch (chance_.between(1, 6)) {
+  switch (chance_.between(1, 7)) {
     case 1:
     case 2:
       if (!p.pipeline) break;
@@ -153,16 +197,12 @@ void World::strike() {
       kafka_.away_until = std::max(kafka_.away_until, clock_.now() + chance_.micros(50'000, 3'000'000));
       break;
     case 5:
-      if (p.pipeline && p.pipeline->phase() != Pipeline::Phase::stopping && !p.loop->frozen())
-        p.pipeline->stop([this, which] {
-          clock_.after(Millis{50}, [this, which] {
-            if (!processes_[which]->pipeline ||
-                processes_[which]->pipeline->phase() != Pipeline::Phase::stopped)
-              return;
-            kill(which);
-            boot(which);
-          });
-        });
+      stop_and_boot(which, Micros{0});
+      break;
+    case 6:
+      if (options_.server_clock == ServerClock::jumps)
+        database_.clock_step += std::chrono::hours{chance_.one_in(2) ? 24 : -24};
+      if (p.pipeline) p.loop->step_wall(std::chrono::hours{chance_.one_in(2) ? 24 : -24});
       break;
     default:
       kafka_.create("plain", kafka_.find("plain")->partitions + 1);
@@ -182,8 +222,13 @@ bool World::at_rest() const {
 }
 
 std::vector<std::string> World::run() {
-  for (std::size_t i = 0; i < processes_.size(); ++i) boot(i);
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const bool later = i > 0 && options_.members == Members::come_and_go;
+    if (!later) boot(i);
+    if (later) clock_.after(chance_.micros(0, 2'000'000), [this, i] { boot(i); });
+  }
   write();
+  if (options_.members == Members::come_and_go) clock_.after(Millis{500}, [this] { come_and_go(); });
   if (options_.faults == Faults::on) clock_.after(Millis{300}, [this] { strike(); });
   clock_.after(Millis{2500}, [this] { kafka_.create("late", 1); });
   while (written_ < options_.rows) clock_.run(clock_.now() + Millis{100});

@@ -1,6 +1,10 @@
 #pragma once
-// One simulated world: a database, a cluster, writers, and relays that run the real core and shell. Faults
-// strike while the writers write; then they end, and everything must come to rest. One seed, one history.
+// One simulated world: a database, a cluster, writers, and relays that run the real core and shell and share
+// the lanes. Faults strike while the writers write; then they end, and everything must come to rest. One
+// seed, one history.
+//
+// Watched all the time: a row is marked only where Kafka has it and under a lease that stands; a row is
+// published only by who has its lane, in its own time, while no other has it.
 
 #include <cstdint>
 #include <memory>
@@ -17,19 +21,34 @@ namespace outbox::test {
 
 struct SeedChoice {
   std::optional<std::uint64_t> only;
-  std::uint64_t count = 1000;
+  std::uint64_t count = 3400;  ///< six tests run them: 20,400 histories, about a minute of one core
 };
 SeedChoice& seed_choice();
 
 /// A relay made wrong on purpose: the oracle must catch each of these.
-enum class Mutant { none, marks_before_ack, claims_by_cursor, forgets_in_flight, opens_the_gate };
+enum class Mutant {
+  none,
+  marks_before_ack,
+  claims_by_cursor,
+  forgets_in_flight,
+  opens_the_gate,
+  ignores_epochs,        ///< a mark does not check the lane's epoch
+  gives_back_in_flight,  ///< a surplus is given back at once
+  never_fences,          ///< its clock stands still while it is paused
+};
 
 enum class Faults { off, on };
+enum class Members { stay, come_and_go };  ///< by SIGTERM and start, which are no faults
+enum class ServerClock { steady, jumps };  ///< by a day, each way
+enum class Lanes { four, differ };         ///< what each start asks for
 
 struct WorldOptions {
   std::uint64_t seed = 1;
   Faults faults = Faults::on;
   std::int32_t relays = 1;
+  Members members = Members::stay;
+  ServerClock server_clock = ServerClock::steady;
+  Lanes lanes = Lanes::four;
   std::int32_t rows = 200;
   relay::Waking waking = relay::Waking::notify;
   relay::AfterSent after_sent = relay::AfterSent::mark;
@@ -56,11 +75,16 @@ class World {
     std::unique_ptr<FakeSource> source;
     std::unique_ptr<FakeBroker> broker;
     std::unique_ptr<relay::Pipeline> pipeline;
+    [[nodiscard]] bool owns(relay::Shard shard) const;  ///< by its own clock
   };
   void write();
   void insert_row();
   void strike();
+  void come_and_go();
+  void stop_and_boot(std::size_t which, Micros pause);
   void boot(std::size_t which);
+  void published(const Process& by, const relay::Message& message);
+  [[nodiscard]] relay::PipelineOptions pipeline_options();
   void kill(std::size_t which);
   [[nodiscard]] bool at_rest() const;
   void watch_marks();

@@ -162,3 +162,46 @@ TEST_CASE("after a failure nothing is claimed until the backoff is over") {
   CHECK(plan.wake_at() > start);
   CHECK(plan.next(plan.wake_at(), flight).has_value());
 }
+
+TEST_CASE("only lanes that are ours are claimed, by lane and by a flat look") {
+  Flight flight;
+  ClaimPlan plan = in_backlog(flight);
+  plan.set_lanes(4, LaneSet{0b0101});
+  const auto first = plan.next(start, flight);
+  const auto second = plan.next(start, flight);
+  REQUIRE((first && second));
+  CHECK(first->lane == LaneId{0});
+  CHECK(second->lane == LaneId{2});
+  CHECK_FALSE(plan.next(start, flight).has_value());
+  plan.set_lanes(4, LaneSet{});
+  plan.claimed(*first, {}, start);
+  plan.claimed(*second, {}, start);
+  plan.hint(start + Millis{100});
+  CHECK_FALSE(plan.next(start + Millis{100}, flight).has_value());
+}
+
+TEST_CASE("a lane that joins under backlog is claimed at once") {
+  Flight flight;
+  ClaimPlan plan = in_backlog(flight);
+  plan.set_lanes(4, LaneSet{0b0001});
+  REQUIRE(plan.next(start, flight).has_value());
+  plan.set_lanes(4, LaneSet{0b1001});
+  const auto joined = plan.next(start, flight);
+  REQUIRE(joined.has_value());
+  CHECK(joined->lane == LaneId{3});
+}
+
+TEST_CASE("a claim under way covers its lane, a flat look covers every lane") {
+  Flight flight;
+  ClaimPlan plan{limits()};
+  plan.reset(start);
+  const auto look = plan.next(start, flight);
+  REQUIRE(look.has_value());
+  CHECK(plan.covers(LaneId{3}));
+  plan.claimed(*look, {.rows = 50, .more = true}, start);
+  CHECK_FALSE(plan.covers(LaneId{3}));
+  const auto claim = plan.next(start, flight);
+  REQUIRE(claim.has_value());
+  CHECK(plan.covers(*claim->lane));
+  CHECK_FALSE(plan.covers(LaneId{3}));
+}

@@ -35,6 +35,7 @@ Result<Accepted> FakeBroker::publish(const Outgoing& out) {
   for (const Header& h : out.message->headers)
     if (h.name.starts_with("outbox-"))
       return failure(Disposition::quarantine, "a header forges a name of the relay");
+  on_publish(*out.message);
   const Lane lane{std::string{out.message->topic}, out.partition.value};
   const auto bytes = static_cast<std::int64_t>(out.message->body ? out.message->body->size() : 0);
   producer_->queues[lane].push_back({out.token, record_of(*out.message), bytes});

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class FakeBroker : public relay::Broker {
   void look_up(std::string topic, relay::Done<relay::TopicFacts> done) override;
   void purge() override;
   void restart(relay::DoneStatus done) override;
+
+  std::function<void(const relay::Message&)> on_publish = [](const auto&) {};  ///< the oracle's eye
 
   /// kill -9: nothing is reported any more; a batch on its way may still be appended.
   void kill();

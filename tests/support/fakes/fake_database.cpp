@@ -119,7 +119,7 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
     const bool ours_already = there && at->second.status == RowStatus::sent &&
                               at->second.partition == s.partition && at->second.offset == s.offset;
     if (ours_already) continue;
-    if (!still_leased(s.lease)) {
+    if (checks_epochs && !still_leased(s.lease)) {
       reply.exceptions.push_back({s.id, MarkOutcome::lane_lost});
       continue;
     }
@@ -174,28 +174,91 @@ std::vector<std::string> FakeDatabase::held_topics() const {
   return out;
 }
 
+void FakeDatabase::clock_set_back(MonoTime now) {
+  for (LaneRecord& lane : lanes_) lane.until = std::min(lane.until, now + lane.ttl);
+  for (auto& [name, instance] : instances_) instance.until = std::min(instance.until, now + instance.ttl);
+}
+
+void FakeDatabase::announce(const LeaseRequest& request, MonoTime now) {
+  std::erase_if(instances_, [now](const auto& entry) { return entry.second.until <= now; });
+  const auto [at, joined] = instances_.try_emplace(request.owner);
+  if (joined) at->second.since = next_since_++;
+  at->second.lanes = request.lanes;
+  at->second.until = now + request.ttl;
+  at->second.ttl = request.ttl;
+  if (joined) on_lanes();
+}
+
+std::int16_t FakeDatabase::lanes_wanted() const {
+  return std::max_element(instances_.begin(), instances_.end(),
+                          [](const auto& a, const auto& b) { return a.second.since < b.second.since; })
+      ->second.lanes;
+}
+
+bool FakeDatabase::switch_lanes(std::int16_t wanted, MonoTime now) {
+  if (std::ssize(lanes_) == wanted) return false;
+  std::int64_t top = 0;
+  for (const LaneRecord& lane : lanes_) {
+    if (!lane.owner.empty() && lane.until > now) return false;
+    top = std::max(top, lane.epoch + 1);
+  }
+  lanes_.assign(static_cast<std::size_t>(wanted),
+                LaneRecord{.owner = {}, .epoch = top, .until = {}, .ttl = {}});
+  return true;
+}
+
+std::int16_t FakeDatabase::share_of(const std::string& owner) const {
+  const auto mine = instances_.at(owner).since;
+  const auto alive = std::ssize(instances_);
+  const auto older = std::count_if(instances_.begin(), instances_.end(),
+                                   [mine](const auto& entry) { return entry.second.since < mine; });
+  const bool one_more = older < std::ssize(lanes_) % alive;
+  return static_cast<std::int16_t>(std::ssize(lanes_) / alive + (one_more ? 1 : 0));
+}
+
 LeaseReply FakeDatabase::lease(const LeaseRequest& request, MonoTime now) {
-  lanes_.resize(static_cast<std::size_t>(request.lanes));
+  clock_set_back(now);
+  announce(request, now);
+  const std::int16_t wanted = lanes_wanted();
+  if (switch_lanes(wanted, now)) on_lanes();
   LeaseReply reply;
-  for (const LaneRecord& lane : lanes_)
-    if (!lane.owner.empty() && lane.owner != request.owner && lane.until > now) {
-      reply.other_owner = lane.owner;
-      reply.other_remaining = std::chrono::duration_cast<Millis>(lane.until - now);
-      return reply;
-    }
+  reply.lanes = static_cast<std::int16_t>(lanes_.size());
+  reply.share = reply.lanes == wanted ? share_of(request.owner) : std::int16_t{0};
+  reply.instances = static_cast<std::int32_t>(instances_.size());
+  auto held = std::count_if(lanes_.begin(), lanes_.end(),
+                            [&](const LaneRecord& lane) { return lane.owner == request.owner; });
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     LaneRecord& lane = lanes_[i];
-    if (lane.owner != request.owner) lane.epoch += 1;
-    lane.owner = request.owner;
-    lane.until = now + request.ttl;
-    reply.held.push_back({LaneId{static_cast<std::int16_t>(i)}, Epoch{lane.epoch}});
+    const bool mine = lane.owner == request.owner;
+    if (!mine && held < reply.share && (lane.owner.empty() || lane.until <= now)) {
+      held += 1;
+      lane.owner = request.owner;
+      lane.epoch += 1;
+    }
+    if (lane.owner == request.owner) {
+      lane.until = now + request.ttl;
+      lane.ttl = request.ttl;
+      reply.held.push_back({LaneId{static_cast<std::int16_t>(i)}, Epoch{lane.epoch}});
+    } else if (!lane.owner.empty()) {
+      reply.other_owner = lane.owner;
+      const Millis ends = std::max(Millis{0}, std::chrono::duration_cast<Millis>(lane.until - now));
+      reply.other_ends = std::min(reply.other_ends.value_or(ends), ends);
+    }
   }
   return reply;
 }
 
-void FakeDatabase::give_back(const std::string& owner) {
-  for (LaneRecord& lane : lanes_)
-    if (lane.owner == owner) lane.owner.clear();
+void FakeDatabase::give_back(const std::string& owner, const std::vector<Lease>& lanes, Leaving leaving) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    LaneRecord& lane = lanes_[i];
+    const bool given =
+        leaving == Leaving::yes || std::any_of(lanes.begin(), lanes.end(), [&](const Lease& l) {
+          return static_cast<std::size_t>(l.lane.value) == i && l.epoch.value == lane.epoch;
+        });
+    if (lane.owner == owner && given) lane.owner.clear();
+  }
+  if (leaving == Leaving::yes) instances_.erase(owner);
+  on_lanes();
 }
 
 }  // namespace outbox::test

@@ -53,8 +53,9 @@ class FakeDatabase {
   [[nodiscard]] std::vector<std::string> held_topics() const;
   [[nodiscard]] const std::map<relay::HoldTarget, std::string>& holds() const { return holds_; }
 
+  /// `now` is the database's clock.
   [[nodiscard]] relay::LeaseReply lease(const relay::LeaseRequest& request, MonoTime now);
-  void give_back(const std::string& owner);
+  void give_back(const std::string& owner, const std::vector<relay::Lease>& lanes, relay::Leaving leaving);
   [[nodiscard]] bool still_leased(const relay::Lease& lease) const;
 
   [[nodiscard]] std::int32_t pin(const std::string& topic, std::int32_t current) {
@@ -62,15 +63,32 @@ class FakeDatabase {
   }
   void repin(const std::string& topic, std::int32_t partitions) { pins_[topic] = partitions; }
 
+  /// What the server's clock shows; it can be set.
+  [[nodiscard]] MonoTime clock(MonoTime now) const { return now + clock_step; }
+  std::chrono::hours clock_step{0};
+  bool checks_epochs = true;  ///< false: a mutant
   MonoTime asleep_until{};
   std::function<void(const relay::SentRow&)> on_marked;  ///< the oracle's eye
+  std::function<void()> on_lanes = [] {};                ///< what NOTIFY tells the instances
 
  private:
   struct LaneRecord {
     std::string owner;
     std::int64_t epoch = 0;
     MonoTime until{};
+    Millis ttl{};
   };
+  struct Instance {
+    std::int16_t lanes = 0;
+    std::int64_t since = 0;  ///< a number instead of a time: no two are the same
+    MonoTime until{};
+    Millis ttl{};
+  };
+  void announce(const relay::LeaseRequest& request, MonoTime now);
+  void clock_set_back(MonoTime now);
+  [[nodiscard]] bool switch_lanes(std::int16_t wanted, MonoTime now);
+  [[nodiscard]] std::int16_t lanes_wanted() const;
+  [[nodiscard]] std::int16_t share_of(const std::string& owner) const;
   [[nodiscard]] bool is_held(const StoredRow& row) const;
   [[nodiscard]] bool shard_wanted(const relay::ClaimRequest& request, const StoredRow& row) const;
 
@@ -78,6 +96,8 @@ class FakeDatabase {
   std::map<relay::HoldTarget, std::string> holds_;
   std::map<std::string, std::int32_t> pins_;
   std::vector<LaneRecord> lanes_;
+  std::map<std::string, Instance> instances_;
+  std::int64_t next_since_ = 1;
   std::int64_t next_id_ = 1;
 };
 

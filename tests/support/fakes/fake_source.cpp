@@ -68,11 +68,13 @@ void FakeSource::held_topics(Done<std::vector<std::string>> done) {
 }
 void FakeSource::lease(LeaseRequest request, Done<LeaseReply> done) {
   travel<LeaseReply>([&db = database_, &clock = clock_,
-                      request = std::move(request)] { return db.lease(request, clock.now()); },
+                      request = std::move(request)] { return db.lease(request, db.clock(clock.now())); },
                      std::move(done));
 }
-void FakeSource::give_back(std::string owner, DoneStatus done) {
-  travel<void>([&db = database_, owner = std::move(owner)] { db.give_back(owner); }, std::move(done));
+void FakeSource::give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving, DoneStatus done) {
+  travel<void>([&db = database_, owner = std::move(owner), lanes = std::move(lanes),
+                leaving] { db.give_back(owner, lanes, leaving); },
+               std::move(done));
 }
 void FakeSource::pin(std::string topic, std::int32_t current, Done<std::int32_t> done) {
   travel<std::int32_t>(
@@ -90,10 +92,17 @@ void FakeSource::declare_asleep(Millis time, DoneStatus done) {
 }
 
 void FakeSource::notify() {
-  clock_.after(chance_.micros(20, 500), [this, alive = alive_] {
+  hint(&Events::on_hint);
+}
+void FakeSource::notify_lanes() {
+  hint(&Events::on_lanes);
+}
+
+void FakeSource::hint(std::function<void()> Events::*which) {
+  clock_.after(chance_.micros(20, 500), [this, which, alive = alive_] {
     if (!*alive) return;
-    loop_.post([this, alive] {
-      if (*alive && events_.on_hint) events_.on_hint();
+    loop_.post([this, which, alive] {
+      if (*alive && events_.*which) (events_.*which)();
     });
   });
 }

@@ -34,17 +34,21 @@ class FakeSource : public relay::Source {
   void release(relay::HoldTarget target, relay::DoneStatus done) override;
   void held_topics(relay::Done<std::vector<std::string>> done) override;
   void lease(relay::LeaseRequest request, relay::Done<relay::LeaseReply> done) override;
-  void give_back(std::string owner, relay::DoneStatus done) override;
+  void give_back(std::string owner, std::vector<relay::Lease> lanes, relay::Leaving leaving,
+                 relay::DoneStatus done) override;
   void pin(std::string topic, std::int32_t current, relay::Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, relay::DoneStatus done) override;
   void declare_asleep(Millis for_how_long, relay::DoneStatus done) override;
 
   /// What a trigger's NOTIFY does: reaches the process if it is up.
   void notify();
+  /// The same for lanes that are free and for instances that came or left.
+  void notify_lanes();
   /// Everything under way is lost, as when the process is killed; calls on their way may still take effect.
   void kill() { *alive_ = false; }
 
  private:
+  void hint(std::function<void()> Events::*which);
   template <class T, class Call>
   void travel(Call call, relay::Done<T> done);
 

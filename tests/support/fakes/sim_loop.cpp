@@ -25,10 +25,16 @@ std::int64_t SimClock::run(MonoTime until) {
   return ran;
 }
 
+void SimLoop::freeze(Micros time) {
+  const MonoTime until = std::max(frozen_until_, clock_.now() + time);
+  if (clock_stops_) lag_ += std::chrono::duration_cast<Micros>(until - std::max(frozen_until_, clock_.now()));
+  frozen_until_ = until;
+}
+
 relay::Loop::TimerId SimLoop::at(MonoTime when, std::function<void()> turn) {
   const TimerId id = next_++;
   pending_.insert(id);
-  schedule(when, id, std::move(turn));
+  schedule(when + lag_, id, std::move(turn));
   return id;
 }
 

@@ -55,14 +55,18 @@ class SimLoop final : public relay::Loop {
   explicit SimLoop(SimClock& clock, Micros look_takes = Micros{0}) : clock_(clock), look_takes_(look_takes) {}
   [[nodiscard]] MonoTime now() const override {
     clock_.spend(look_takes_);
-    return clock_.now();
+    return clock_.now() - lag_;
   }
-  [[nodiscard]] WallTime wall() const override { return clock_.wall(); }
-  void post(std::function<void()> turn) override { at(clock_.now(), std::move(turn)); }
+  [[nodiscard]] WallTime wall() const override { return clock_.wall() + wall_step_; }
+  void post(std::function<void()> turn) override { at(clock_.now() - lag_, std::move(turn)); }
   TimerId at(MonoTime when, std::function<void()> turn) override;
   void cancel(TimerId timer) override;
 
-  void freeze(Micros time) { frozen_until_ = std::max(frozen_until_, clock_.now() + time); }
+  void freeze(Micros time);
+  /// Sets the wall clock of this process; nothing that matters may look at it.
+  void step_wall(std::chrono::hours step) { wall_step_ += step; }
+  /// A mutant: its monotonic clock stands still while it is frozen.
+  void clock_stops_in_freeze() { clock_stops_ = true; }
   [[nodiscard]] bool frozen() const { return clock_.now() < frozen_until_; }
   [[nodiscard]] MonoTime frozen_until() const { return frozen_until_; }
   void kill() { *alive_ = false; }
@@ -73,6 +77,9 @@ class SimLoop final : public relay::Loop {
   SimClock& clock_;
   Micros look_takes_;
   MonoTime frozen_until_{};
+  Micros lag_{0};
+  std::chrono::hours wall_step_{0};
+  bool clock_stops_ = false;
   TimerId next_ = 1;
   std::set<TimerId> pending_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
