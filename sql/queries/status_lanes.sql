@@ -4,7 +4,7 @@ SELECT lane, coalesce(owner, ''), epoch,
        (extract(epoch FROM least(clock_timestamp() - renewed_at, '100 years')) * 1000)::bigint AS renewed_ago_ms,
        CASE WHEN isfinite(lease_until) THEN (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint
             ELSE -1 END AS remaining_ms,
-       round(sent_per_s::numeric, 1)::text
+       round(sent_per_s::numeric, 1)::text, generation
 FROM {{schema}}.outbox_lease
 WHERE source = $1
 ORDER BY lane

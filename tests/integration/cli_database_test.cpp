@@ -104,6 +104,34 @@ TEST_CASE("status counts what waits, what is held and what is dead, and names ow
   CHECK(has(text.output, R"(    key t key "a\nb"  since )"));
 }
 
+TEST_CASE("status names each instance with its lanes, and one without a lane too") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  REQUIRE(migrate(folder, database).status.code == 0);
+  must(database.session().exec_script(R"(
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:1-a/payments', 3, '1 min', 2.5);
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1);
+    SELECT outbox_lanes_give('public.outbox_msg', 'host:1-a/payments', '{1}', '{1}', false);
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1);
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:3-c/payments', 4, '1 min'))"));
+  const auto json = status_json(folder);
+  CHECK(json["lane_generation"] == 1);
+  CHECK(json["sent_per_s"] == 3.5);
+  REQUIRE(json["instances"].size() == 3);
+  CHECK(json["instances"][0]["name"] == "host:1-a/payments");
+  CHECK(json["instances"][0]["lanes"] == nlohmann::json{0, 2});
+  CHECK(json["instances"][1]["lanes"] == nlohmann::json{1});
+  CHECK(json["instances"][2]["lanes"].empty());
+  CHECK(json["instances"][2]["lanes_asked"] == 4);
+  CHECK(json["instances"][2]["age_ms"].get<int>() >= 0);
+  CHECK(json["instances"][2]["renewed_ago_ms"].get<int>() < 60'000);
+  const auto text = folder.outboxd({"status"}).output;
+  CHECK(has(text, "  instances 3  lanes 3  generation 1\n"));
+  CHECK(has(text, "    host:1-a/payments  lanes 0,2  since "));
+  CHECK(has(text, "    host:3-c/payments  lanes none  since "));
+  CHECK(has(text, " ago, asks for 4 lanes\n"));
+}
+
 TEST_CASE("status of a table never relayed has no owner, no age and no holds") {
   const TestDatabase database;
   const CliFolder folder(one_pipeline(database.uri()));

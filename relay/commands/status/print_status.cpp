@@ -69,6 +69,38 @@ std::string lanes_text(const std::vector<LaneState>& lanes) {
   return out;
 }
 
+// "0-2,5" of the lanes whose lease of `owner` runs; "none".
+std::string lanes_of(const std::vector<LaneState>& lanes, const std::string& owner) {
+  const auto held = [&](std::size_t i) {
+    return i < lanes.size() && lanes[i].owner == owner && lanes[i].remaining.count() > 0;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (!held(i)) continue;
+    std::size_t last = i;
+    while (held(last + 1)) ++last;
+    out += (out.empty() ? "" : ",") + std::to_string(lanes[i].lane);
+    if (last > i) out += "-" + std::to_string(lanes[last].lane);
+    i = last;
+  }
+  return out.empty() ? "none" : out;
+}
+
+std::string instances_text(const StatusReport& report) {
+  if (report.instances.empty()) return "";
+  std::string out = "  instances " + std::to_string(report.instances.size()) + "  lanes " +
+                    std::to_string(report.lanes.size()) + "  generation " +
+                    std::to_string(report.lane_generation) + "\n";
+  for (const InstanceState& instance : report.instances) {
+    out += "    " + shown(instance.name) + "  lanes " + lanes_of(report.lanes, instance.name) + "  since " +
+           seconds(instance.age) + ", renewed " + seconds(instance.renewed_ago) + " ago";
+    if (instance.lanes_asked != std::ssize(report.lanes))
+      out += ", asks for " + std::to_string(instance.lanes_asked) + " lanes";
+    out += "\n";
+  }
+  return out;
+}
+
 std::string holds_text(const StatusReport& report) {
   if (report.holds.empty()) return "";
   std::string out = "  holds " + with_commas(report.holds_total) + "\n";
@@ -88,6 +120,17 @@ nlohmann::json lane_json(const LaneState& lane) {
           {"epoch", lane.epoch},
           {"renewed_ago_ms", lane.renewed_ago.count()},
           {"remaining_ms", lane.remaining.count()}};
+}
+
+nlohmann::json instance_json(const InstanceState& instance, const std::vector<LaneState>& lanes) {
+  nlohmann::json out{{"name", instance.name},
+                     {"lanes", nlohmann::json::array()},
+                     {"lanes_asked", instance.lanes_asked},
+                     {"age_ms", instance.age.count()},
+                     {"renewed_ago_ms", instance.renewed_ago.count()}};
+  for (const LaneState& lane : lanes)
+    if (lane.owner == instance.name && lane.remaining.count() > 0) out["lanes"].push_back(lane.lane);
+  return out;
 }
 
 nlohmann::json hold_json(const HoldState& hold) {
@@ -116,7 +159,7 @@ std::string status_text(const std::string& name, const StatusReport& report) {
   std::snprintf(rate, sizeof rate, "%.1f/s", report.sent_per_s());
   return shown(name) + "\n" + counts_text(report.counts) + "  oldest waiting " +
          (report.oldest ? seconds(*report.oldest) : "none") + "  sent " + rate + "\n" +
-         lanes_text(report.lanes) + holds_text(report);
+         lanes_text(report.lanes) + instances_text(report) + holds_text(report);
 }
 
 std::string status_json(const std::string& name, const StatusReport& report) {
@@ -126,10 +169,14 @@ std::string status_json(const std::string& name, const StatusReport& report) {
       {"oldest_waiting_ms", report.oldest ? nlohmann::json(report.oldest->count()) : nlohmann::json()},
       {"sent_per_s", report.sent_per_s()},
       {"lanes", nlohmann::json::array()},
+      {"lane_generation", report.lane_generation},
+      {"instances", nlohmann::json::array()},
       {"holds", nlohmann::json::array()},
       {"holds_total", report.holds_total},
       {"server", report.server}};
   for (const LaneState& lane : report.lanes) out["lanes"].push_back(lane_json(lane));
+  for (const InstanceState& instance : report.instances)
+    out["instances"].push_back(instance_json(instance, report.lanes));
   for (const HoldState& hold : report.holds) out["holds"].push_back(hold_json(hold));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

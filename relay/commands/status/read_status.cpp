@@ -45,8 +45,21 @@ class Reader {
   Status lanes(StatusReport& report) {
     pg::Params params;
     params.text(source_);
-    return one(in_schema(queries::status_lanes), params,
-               [&](const Rows& r) { report.lanes = relay::read_lanes(r); });
+    return one(in_schema(queries::status_lanes), params, [&](const Rows& r) {
+      report.lanes = relay::read_lanes(r);
+      if (!r.empty()) report.lane_generation = static_cast<std::int32_t>(r.integer(0, 6));
+    });
+  }
+
+  Status instances(StatusReport& report) {
+    pg::Params params;
+    params.text(source_);
+    return one(in_schema(queries::status_instances), params, [&](const Rows& r) {
+      for (int i = 0; i < r.size(); ++i) {
+        report.instances.push_back({std::string(r.text(i, 0)), static_cast<std::int16_t>(r.integer(i, 1)),
+                                    Millis{r.integer(i, 2)}, Millis{r.integer(i, 3)}});
+      }
+    });
   }
 
   Status holds(StatusReport& report) {
@@ -95,6 +108,7 @@ Result<StatusReport> read_status(pg::Session& session, const pg::TableName& tabl
     return read.settings(report)
         .and_then([&] { return read.counts(report); })
         .and_then([&] { return read.lanes(report); })
+        .and_then([&] { return read.instances(report); })
         .and_then([&] { return read.holds(report); })
         .and_then([&] { return counting == Counting::cheap ? read.sent_estimate(report.counts) : Status{}; });
   });

@@ -19,11 +19,21 @@ using relay::holds_shown_max;
 using relay::HoldState;
 using relay::LaneState;
 
+/// A living process, with lanes or without.
+struct InstanceState {
+  std::string name;
+  std::int16_t lanes_asked = 0;  ///< by its configuration
+  Millis age{};
+  Millis renewed_ago{};
+};
+
 struct StatusReport {
   Counts counts;
   std::optional<Millis> oldest;  ///< age of the row that waits longest, of those that could be sent
   std::vector<LaneState> lanes;
-  std::vector<HoldState> holds;  ///< the oldest, holds_shown_max at most
+  std::int32_t lane_generation = 0;      ///< raised by each other count of lanes
+  std::vector<InstanceState> instances;  ///< the oldest first
+  std::vector<HoldState> holds;          ///< the oldest, holds_shown_max at most
   std::int64_t holds_total = 0;
   std::string server;
 
