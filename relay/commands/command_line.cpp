@@ -40,6 +40,7 @@ Action read_command_line(int argc, const char* const* argv) {
   declare_consumer(*app, chosen);
   declare_pause(*app, chosen);
   declare_replay(*app, chosen);
+  declare_dead(*app, chosen);
   declare_demo(*app, chosen);
   declare_manual(*app, chosen);
   declare_version(*app, chosen);
