@@ -122,7 +122,8 @@ class Source {
   virtual void hold(HoldTarget target, std::string reason, DoneStatus done) = 0;
   /// PENDING rows among `rows` whose hold still exists become HELD; the others stay.
   virtual void set_held(std::vector<RowId> rows, DoneStatus done) = 0;
-  /// One transaction: every HELD row of the target back to PENDING, and the hold is gone.
+  /// One transaction: every HELD row of the target back to PENDING, and the hold is gone. An operator's hold
+  /// of a topic (its reason does not start with "kafka: ") stays, with its rows, and it succeeds.
   virtual void release(HoldTarget target, DoneStatus done) = 0;
   /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among
   /// them.

@@ -44,14 +44,14 @@ std::string filled(std::string_view sql, const pg::TableName& table) {
 Result<std::string> pause(pg::Session& session, const pg::TableName& table, const Asked& asked) {
   pg::Params params = target(table, asked);
   params.text("operator: " + asked.reason);
-  const auto rows = session.exec(filled(sql::queries::source_hold, table), params);
+  const auto rows = session.exec(filled(sql::queries::operator_hold, table), params);
   if (!rows) return failure(rows.error());
   return std::string{rows->affected() > 0 ? "paused; what was claimed before is still sent"
                                           : "was on hold already"};
 }
 
 Result<std::string> resume(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const auto rows = session.exec(filled(sql::queries::source_release, table), target(table, asked));
+  const auto rows = session.exec(filled(sql::queries::operator_release, table), target(table, asked));
   if (!rows) return failure(rows.error());
   return "let go, with " + std::to_string(rows->integer(0, 0)) + " rows that waited";
 }

@@ -51,6 +51,18 @@ TEST_CASE_TEMPLATE_DEFINE("a HELD row is not claimed until its hold is released,
   CHECK(ids_of(claim(world).rows) == std::vector{first, second, third});
 }
 
+TEST_CASE_TEMPLATE_DEFINE("a relay never releases a topic that an operator holds, nor the rows behind it",
+                          World, source_release_operators) {
+  World world;
+  const std::int64_t waiting = world.insert({});
+  hold(world, topic_hold, "the bank's holiday");
+  hold(world, topic_hold);  // the relay's own, a moment later: the operator's stands
+  set_held(world, {waiting});
+  release(world, topic_hold);
+  CHECK(world.hold_exists(topic_hold));
+  CHECK(status(world, waiting) == "HELD");
+}
+
 TEST_CASE_TEMPLATE_DEFINE("only waiting rows whose hold exists become HELD", World, source_set_held) {
   World world;
   const auto leases = lease(world, "me");

@@ -100,7 +100,7 @@ TEST_CASE("the metrics count what was sent, a topic each, and the survey what wa
   CHECK(std::stod(value(R"(outboxd_partitions_ahead_seconds{pipeline="rig"})")) > 6 * 86400);
 }
 
-TEST_CASE("a hundred topics: a scrape takes less than 5 ms, and topics beyond the cap are told together") {
+TEST_CASE("a hundred topics: a scrape stays cheap, and topics beyond the cap are told together") {
   RelayRig rig(shown({.process = "  topics_max: 100\n"}));
   rig.start();
   await_ready(rig);

@@ -44,6 +44,25 @@ TEST_CASE("a paused topic waits while others go on, and after resume it is sent 
   CHECK(bodies_of(kafka.read_all(paused), "K") == numbers(1, 20));
 }
 
+TEST_CASE("a topic that was missing and then paused stays paused when Kafka has it again") {
+  RelayRig rig;
+  const std::string topic = KafkaCluster::unique_topic("paused-missing");
+  insert(rig, topic, "K", 1, 3);
+  Process& relay = rig.start();
+  rig.await("the relay holds the missing topic", [&] { return rig.count("HELD") == "3"; });
+  CHECK(rig.outboxd({"pause", topic, "--reason", "maintenance"}).output.starts_with("rig: paused"));
+  CHECK(rig.ask("SELECT reason FROM outbox_hold") == "operator: maintenance");
+  KafkaCluster::shared().create_topic(topic);
+  rig.await(
+      "the relay has seen the topic",
+      [&] { return relay.errors().find("topic_released") != std::string::npos; }, Millis{60'000});
+  insert(rig, topic, "K", 4, 4);
+  rig.await("the new row waits as well", [&] { return rig.count("HELD") == "4"; });
+  CHECK(rig.outboxd({"resume", topic}).output == "rig: let go, with 4 rows that waited\n");
+  rig.await("all are sent", [&] { return rig.count("SENT") == "4"; });
+  CHECK(bodies_of(KafkaCluster::shared().read_all(topic), "K") == numbers(1, 4));
+}
+
 TEST_CASE("a paused key waits alone") {
   RelayRig rig;
   auto& kafka = KafkaCluster::shared();

@@ -160,6 +160,9 @@ void FakeDatabase::set_held(const std::vector<RowId>& ids) {
 }
 
 void FakeDatabase::release(const HoldTarget& target) {
+  const auto hold = holds_.find(target);
+  if (target.scope == HoldScope::topic && hold != holds_.end() && !hold->second.starts_with("kafka: "))
+    return;
   holds_.erase(target);
   for (auto& [id, row] : rows_)
     if (row.status == RowStatus::held && row.topic == target.topic &&
