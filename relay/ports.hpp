@@ -75,6 +75,7 @@ struct DeadRow {
   Lease lease;
   std::string reason;              ///< valid UTF-8, no NUL, at most 1,000 bytes
   std::optional<HoldTarget> hold;  ///< put in place in the same transaction
+  std::int32_t generation = 0;     ///< one that was retried meanwhile is another sending, and stays
 };
 
 struct LeaseRequest {

@@ -117,6 +117,7 @@ void PostgresSource::bury(DeadRow row, DoneStatus done) {
   } else {
     params.null().text("").text("");
   }
+  params.i32(row.generation);
   state_->link->run(Work::mark, {{state_->link->sql()->bury, std::move(params)}},
                     status_only(std::move(done)));
 }

@@ -26,9 +26,9 @@ void Settler::bury(Row& row, std::string reason) {
   if (hold) bench_.gate.block(*hold);
   bench_.log.warn("message_dead",
                   {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
-  graves_.push_back(
-      {&row,
-       {row.message.id, row.message.address, row.lease, bounded_text(reason, last_error_bytes_max), hold}});
+  graves_.push_back({&row,
+                     {row.message.id, row.message.address, row.lease,
+                      bounded_text(reason, last_error_bytes_max), hold, row.message.generation}});
   bench_.stir();
 }
 

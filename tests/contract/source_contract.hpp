@@ -197,6 +197,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_held_topics, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_bury, World);              \
   TEST_CASE_TEMPLATE_INVOKE(source_bury_lost, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_bury_retried, World);      \
   TEST_CASE_TEMPLATE_INVOKE(source_mark, World);              \
   TEST_CASE_TEMPLATE_INVOKE(source_mark_again, World);        \
   TEST_CASE_TEMPLATE_INVOKE(source_mark_moved, World);        \

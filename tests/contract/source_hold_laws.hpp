@@ -128,6 +128,22 @@ TEST_CASE_TEMPLATE_DEFINE("a hold put in place twice is one, and the topics that
   CHECK(world.hold_exists(key_hold));
 }
 
+// As a lost reply makes it: the relay repeats what was done, and an operator was quicker.
+TEST_CASE_TEMPLATE_DEFINE("a repeated burial leaves alone a row that was retried meanwhile", World,
+                          source_bury_retried) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t id = world.insert({});
+  const relay::Message m = claim(world).rows.front();
+  const relay::DeadRow dead{m.id,        m.address,    lease_of(leases, m.shard),
+                            "too large", std::nullopt, m.generation};
+  bury(world, dead);
+  CHECK(status(world, id) == "DEAD");
+  world.replay(id);
+  bury(world, dead);
+  CHECK(status(world, id) == "PENDING");
+}
+
 TEST_CASE_TEMPLATE_DEFINE(
     "a buried row is DEAD with its reason and its hold is there; a repeat changes nothing", World,
     source_bury) {

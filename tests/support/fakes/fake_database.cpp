@@ -146,6 +146,7 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
 void FakeDatabase::bury(const DeadRow& dead) {
   const auto at = rows_.find(dead.id.value);
   if (at == rows_.end() || at->second.status != RowStatus::pending || !still_leased(dead.lease)) return;
+  if (at->second.generation != dead.generation) return;
   at->second.status = RowStatus::dead;
   at->second.last_error = dead.reason;
   if (dead.hold) holds_.emplace(*dead.hold, dead.reason);

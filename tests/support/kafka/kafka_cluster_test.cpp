@@ -17,7 +17,7 @@ using outbox::test::KafkaKind;
 // Numbers 0 to count - 1, spread over the partitions in turn.
 void produce_numbers(const KafkaCluster& cluster, const std::string& topic, int partitions, int count) {
   const Client client = outbox::test::make_client(
-      RD_KAFKA_PRODUCER, {{"bootstrap.servers", cluster.bootstrap()}, {"acks", "all"}});
+      RD_KAFKA_PRODUCER, {{"bootstrap.servers", cluster.bootstrap()}, {"enable.idempotence", "true"}});
   for (int i = 0; i < count; ++i) {
     const auto body = std::to_string(i);
     rd_kafka_producev(client.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(i % partitions),
