@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "fake_subscription.hpp"
@@ -79,10 +80,12 @@ TEST_CASE("an offset is committed only when its batch is") {
                     if (m.offset() == 9) gate.pass();
                   },
                   {.limits = {.batch_rows_max = 5}});
-  eventually("the second batch is at work", [&] { return gate.inside == 1; });
-  eventually("the first batch's offset", [&] { return kafka.committed(0) == 5; });
+  eventually("the last batch is at work", [&] { return gate.inside == 1; });
+  // Where a batch ends depends on how far the fetching was; the one at work has five records at most.
+  eventually("the offset of the batch before", [&] { return kafka.committed(0) >= 5; });
+  CHECK(kafka.committed(0) <= 9);
   gate.open = true;
-  eventually("the second batch's offset", [&] { return kafka.committed(0) == 10; });
+  eventually("the offset of the batch at work", [&] { return kafka.committed(0) == 10; });
   CHECK(db.effects() == 10);
 }
 
@@ -99,10 +102,11 @@ TEST_CASE("a revocation waits for the batch at work and commits its offset, and 
                   {.limits = {.batch_rows_max = 5}});
   eventually("the batch is at work", [&] { return gate.inside == 1; });
   running.subscription.revoke(0, Revoked::handed_over);
-  CHECK(kafka.commits().empty());
+  for (const NextOffset& commit : kafka.commits()) CHECK(commit.next <= 4);
   gate.open = true;
   eventually("all is done after it came back", [&] { return kafka.committed(0) == 10; });
-  CHECK(kafka.commits().front() == NextOffset{{"transfers", 0}, 5});
+  const auto of_the_batch = [](const NextOffset& commit) { return commit.next >= 5 && commit.next <= 9; };
+  CHECK(std::ranges::any_of(kafka.commits(), of_the_batch));
   CHECK(db.effects() == 10);
 }
 
