@@ -77,7 +77,7 @@ TEST_CASE("a paused key waits alone") {
   CHECK(bodies_of(kafka.read_all(topic), "A") == numbers(1, 3));
 }
 
-TEST_CASE("replay sends what was sent again, with the same ids, and says who wanted it") {
+TEST_CASE("replay sends what was sent again, with the same ids, and keeps the reason") {
   RelayRig rig;
   auto& kafka = KafkaCluster::shared();
   const std::string topic = kafka.new_topic("replay", 1);
