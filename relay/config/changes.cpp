@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "options/section.hpp"
 #include "relay/config/load.hpp"
 #include "relay/config/options.hpp"
-#include "relay/config/section.hpp"
 
 namespace outbox::config {
 namespace {

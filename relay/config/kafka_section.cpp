@@ -1,6 +1,6 @@
 #include "relay/config/kafka_section.hpp"
 
-#include "relay/config/suggest.hpp"
+#include "options/suggest.hpp"
 #include "relay/core/kafka_properties.hpp"
 
 namespace outbox::config {

@@ -4,8 +4,9 @@
 
 #include <string>
 
+#include "options/section.hpp"
 #include "relay/config/config.hpp"
-#include "relay/config/section.hpp"
+#include "relay/config/options.hpp"
 
 namespace outbox::config {
 

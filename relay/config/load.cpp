@@ -6,8 +6,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "options/section.hpp"
 #include "relay/config/kafka_section.hpp"
-#include "relay/config/section.hpp"
+#include "relay/config/options.hpp"
 
 namespace outbox::config {
 namespace {

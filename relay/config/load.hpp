@@ -4,22 +4,13 @@
 
 #include <tl/expected.hpp>
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "options/section.hpp"
 #include "relay/config/config.hpp"
-#include "relay/config/expand.hpp"
-#include "relay/config/fault.hpp"
 
 namespace outbox::config {
-
-/// Where an option's value was written. An option without an Origin has its default.
-struct Origin {
-  Place place;
-  std::string from;  ///< "${PGURI}" or "file:/run/secrets/uri"; empty: written out
-};
-using Origins = std::map<std::string, Origin>;  ///< by path: "log.level", "source.mode", "kafka.linger.ms"
 
 struct Loaded {
   Config config;

@@ -1,54 +1,17 @@
 #include "relay/config/options.hpp"
 
 #include <array>
-#include <type_traits>
 
 namespace outbox::config {
 namespace {
 
-// The way through nested structs: at<&Pipeline::source, &Source::mode>(pipeline) is pipeline.source.mode.
-template <auto First, auto... Rest>
-auto& at(auto& target) {
-  if constexpr (sizeof...(Rest) == 0) {
-    return target.*First;
-  } else {
-    return at<Rest...>(target.*First);
-  }
-}
-
-template <class Target, auto... Path>
-void store(Target& target, const Value& value) {
-  auto& member = at<Path...>(target);
-  using Member = std::remove_cvref_t<decltype(member)>;
-  if constexpr (std::is_same_v<Member, std::string>) {
-    member = std::get<std::string>(value);
-  } else if constexpr (std::is_same_v<Member, Millis>) {
-    member = Millis{std::get<std::int64_t>(value)};
-  } else {
-    member = static_cast<Member>(std::get<std::int64_t>(value));
-  }
-}
-
-template <class Target, auto... Path>
-Value load(const Target& target) {
-  const auto& member = at<Path...>(target);
-  using Member = std::remove_cvref_t<decltype(member)>;
-  if constexpr (std::is_same_v<Member, std::string>) {
-    return member;
-  } else if constexpr (std::is_same_v<Member, Millis>) {
-    return std::int64_t{member.count()};
-  } else {
-    return static_cast<std::int64_t>(member);
-  }
-}
-
 template <auto... Path>
 constexpr Option<Config> process(OptionFacts facts) {
-  return {facts, store<Config, Path...>, load<Config, Path...>};
+  return option_at<Config, Path...>(facts);
 }
 template <auto... Path>
 constexpr Option<Pipeline> pipeline(OptionFacts facts) {
-  return {facts, store<Pipeline, Path...>, load<Pipeline, Path...>};
+  return option_at<Pipeline, Path...>(facts);
 }
 
 constexpr std::array process_table{
@@ -258,18 +221,6 @@ constexpr std::array pipeline_table{
 };
 
 }  // namespace
-
-std::string bounds_said(const OptionFacts& facts) {
-  if (facts.kind == Kind::choice) {
-    std::string out;
-    for (const auto word : split_choices(facts.choices)) out.append(out.empty() ? "" : ", ").append(word);
-    return out;
-  }
-  if (facts.highest.empty()) return "";
-  const std::string unit = facts.kind == Kind::text ? " characters" : "";
-  if (facts.lowest.empty()) return "at most " + std::string(facts.highest) + unit;
-  return std::string(facts.lowest) + " to " + std::string(facts.highest) + unit;
-}
 
 std::span<const Option<Config>> process_options() {
   return process_table;

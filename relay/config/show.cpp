@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "options/option_manual.hpp"
 #include "relay/config/options.hpp"
 #include "relay/config/print.hpp"
 #include "relay/config/secrets.hpp"
@@ -7,38 +8,6 @@
 
 namespace outbox::config {
 namespace {
-
-constexpr std::string_view plain_letters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/+";
-constexpr char hex[] = "0123456789abcdef";
-
-void append_escaped(std::string& out, char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    case '$':
-      out += "$$";
-      return;
-    default:
-      break;
-  }
-  if (byte < 0x20 || byte == 0x7f) {
-    out.append("\\x").append(1, hex[byte >> 4U]).append(1, hex[byte & 0xFU]);
-  } else {
-    out += c;
-  }
-}
 
 std::string origin_said(const Origins& origins, const std::string& path, const OptionFacts& facts) {
   const auto it = origins.find(path);
@@ -105,15 +74,6 @@ std::string pipeline_lines(const Pipeline& pipeline, const Origins& origins, Sec
 }
 
 }  // namespace
-
-std::string yaml_scalar(std::string_view text) {
-  const bool plain = !text.empty() && text.find_first_not_of(plain_letters) == std::string_view::npos &&
-                     text != "null" && text != "Null" && text != "NULL" && text[0] != '-' && text[0] != '.';
-  if (plain) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) append_escaped(out, c);
-  return out + "\"";
-}
 
 std::string show(const Loaded& loaded, Secrets secrets) {
   Lines process("");

@@ -1,9 +1,9 @@
-#include "relay/config/section.hpp"
+#include "options/section.hpp"
 
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "relay/config/suggest.hpp"
+#include "options/suggest.hpp"
 
 namespace outbox::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "relay/config/fault.hpp"
+#include "options/fault.hpp"
 
 namespace outbox::config {
 

@@ -1,4 +1,4 @@
-#include "relay/config/yaml_tree.hpp"
+#include "options/yaml_tree.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

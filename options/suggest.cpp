@@ -1,4 +1,4 @@
-#include "relay/config/suggest.hpp"
+#include "options/suggest.hpp"
 
 #include <algorithm>
 #include <cctype>

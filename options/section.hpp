@@ -1,19 +1,27 @@
 #pragma once
-// Reads a YAML mapping against one level of the option table. Internal to load(): it collects faults and
-// never stops.
+// Reads a YAML mapping against one level of an option table. It collects faults and never stops.
 
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "relay/config/load.hpp"
-#include "relay/config/options.hpp"
-#include "relay/config/yaml_tree.hpp"
+#include "options/expand.hpp"
+#include "options/fault.hpp"
+#include "options/option.hpp"
+#include "options/yaml_tree.hpp"
 
 namespace outbox::config {
+
+/// Where an option's value was written. An option without an Origin has its default.
+struct Origin {
+  Place place;
+  std::string from;  ///< "${PGURI}" or "file:/run/secrets/uri"; empty: written out
+};
+using Origins = std::map<std::string, Origin>;  ///< by path: "log.level", "source.mode", "kafka.linger.ms"
 
 /// A level of the table, with its types left out: what is known of each option, and where a value goes.
 struct Level {

@@ -1,4 +1,4 @@
-#include "relay/config/expand.hpp"
+#include "options/expand.hpp"
 
 #include <cerrno>
 #include <cstdlib>

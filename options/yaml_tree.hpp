@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "relay/config/fault.hpp"
+#include "options/fault.hpp"
 
 namespace outbox::config {
 

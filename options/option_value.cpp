@@ -1,4 +1,4 @@
-#include "relay/config/option_value.hpp"
+#include "options/option_value.hpp"
 
 #include <array>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "relay/config/suggest.hpp"
+#include "options/suggest.hpp"
 
 namespace outbox::config {
 namespace {
