@@ -47,12 +47,15 @@ TEST_CASE("outboxd consumer dead lists, shows, retries and discards what a consu
     return folder.outboxd(args);
   };
   for (const auto* n : {"1", "2", "3"}) {
-    const std::string id = std::string("'0193a8c0-1c2d-7000-8000-00000000000") + n + "'", offset = n;
-    ask(service.sql(),
-        "SELECT inbox_begin('ledger', " + id + ", sha256('a'), 't', 0, " + offset + ", 'k')");
-    ask(service.sql(), "SELECT inbox_park('ledger', " + id + ", sha256('a'), 't', 0, " + offset +
-                           ", 'k', 'a', '[[\"h\", \"v\"]]', '" + (offset == "1" ? "failed" : "parked") +
-                           "', 'no account')");
+    const std::string begun = std::string("'ledger', '0193a8c0-1c2d-7000-8000-00000000000")
+                                  .append(n)
+                                  .append("', sha256('a'), 't', 0, ")
+                                  .append(n)
+                                  .append(", 'k'");
+    const std::string how = *n == '1' ? "failed" : "parked";
+    const std::string kept = R"(, 'a', '[["h", "v"]]', ')" + how + "', 'no account')";
+    ask(service.sql(), "SELECT inbox_begin(" + begun + ")");
+    ask(service.sql(), "SELECT inbox_park(" + begun + kept);
   }
   const auto listed = dead({"list", "--consumer", "ledger"});
   CHECK(listed.status.code == 0);
