@@ -22,6 +22,8 @@ enum class Phase { idle, waiting, connecting, greeting, up, stopped };
 // then another host of the same uri must not be given up.
 constexpr Millis look_up_limit{60'000};
 
+constexpr const char* backend_pid = "SELECT pg_backend_pid()";
+
 MonoTime now() {
   return std::chrono::steady_clock::now();
 }
@@ -59,6 +61,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   bool delivery_posted = false;
   Answers answers;
   int server_version = 0;
+  bool pooled = false;
 
   // Wraps a member function as a handler of this attempt.
   template <class Next>
@@ -150,31 +153,40 @@ struct Connection::State : std::enable_shared_from_this<State> {
     established(raw);
     server_version = PQserverVersion(raw);
     canceller.emplace(raw);
-    Segment greeting{.deadline = options.connect.connect_timeout};
-    if (!has_iso_dates(raw))
-      greeting.statements.push_back({std::make_shared<const std::string>(set_iso_dates), {}, {}});
-    for (const std::string& sql : options.on_connect) {
-      greeting.statements.push_back({std::make_shared<const std::string>(sql), {}, {}});
-    }
-    pipeline = std::make_unique<Pipeline>(std::move(connecting), options.naming);
+    // Nothing is prepared before it is known who answers.
+    pipeline = std::make_unique<Pipeline>(std::move(connecting), Naming::unnamed);
     if (!watch(PQsocket(raw))) return down(pipeline->loss());
     await_read();
-    if (greeting.statements.empty()) {
-      become_up();
-    } else {
-      send(std::move(greeting), [self = weak_from_this()](const Result<std::vector<Rows>>& result) {
-        if (const auto state = self.lock()) state->greeted(result);
-      });
-    }
+    greet({backend_pid}, &State::met);
   }
 
-  void greeted(const Result<std::vector<Rows>>& result) {
-    if (phase != Phase::greeting) return;  // the connection broke meanwhile, which was said
-    if (result) return become_up();
-    Error error = result.error();
-    error.message = "the first statements on a new connection: " + error.message;
-    down(error);
+  void greet(const std::vector<std::string>& statements, void (State::*next)(const std::vector<Rows>&)) {
+    Segment greeting{.deadline = options.connect.connect_timeout};
+    for (const std::string& sql : statements)
+      greeting.statements.push_back({std::make_shared<const std::string>(sql), {}, {}});
+    send(std::move(greeting), [self = weak_from_this(), next](const Result<std::vector<Rows>>& result) {
+      const auto state = self.lock();
+      if (!state || state->phase != Phase::greeting)
+        return;  // the connection broke meanwhile, which was said
+      if (result) return ((*state).*next)(*result);
+      Error error = result.error();
+      error.message = "the first statements on a new connection: " + error.message;
+      state->down(error);
+    });
   }
+
+  // A pooler makes up the key by which a client cancels; a server gives its process's number.
+  void met(const std::vector<Rows>& answer) {
+    pooled = answer.front().integer(0, 0) != PQbackendPID(pipeline->raw());
+    if (!pooled) pipeline->use(options.naming);
+    std::vector<std::string> statements;
+    if (!has_iso_dates(pipeline->raw())) statements.emplace_back(set_iso_dates);
+    if (!pooled) statements.insert(statements.end(), options.on_connect.begin(), options.on_connect.end());
+    if (statements.empty()) return become_up();
+    greet(statements, &State::greeted);
+  }
+
+  void greeted(const std::vector<Rows>&) { become_up(); }
 
   void become_up() {
     phase = Phase::up;
@@ -322,6 +334,9 @@ void Connection::run(Segment segment, Done done) {
 
 bool Connection::up() const {
   return state_->phase == Phase::up;
+}
+bool Connection::pooled() const {
+  return state_->pooled;
 }
 std::size_t Connection::pending() const {
   return state_->pipeline ? state_->pipeline->pending() : 0;

@@ -26,7 +26,7 @@ class io_context;
 namespace outbox::pg {
 
 enum class Naming {
-  named,    ///< each distinct text is prepared once per connection
+  named,    ///< each distinct text is prepared once per connection; unnamed where a pooler is found
   unnamed,  ///< nothing is kept on the server: works behind a pooler in transaction mode
 };
 
@@ -53,8 +53,10 @@ class Connection {
     ConnectOptions connect;
     Naming naming = Naming::named;
     BackoffOptions backoff{Millis{100}, Millis{5000}};
-    std::uint64_t seed = 1;                 ///< of the jitter
-    std::vector<std::string> on_connect{};  ///< run first after each connect (LISTEN …); quoted already
+    std::uint64_t seed = 1;  ///< of the jitter
+    /// Run first after each connect (LISTEN …); quoted already. Left out behind a pooler, which would give
+    /// what they set to somebody else.
+    std::vector<std::string> on_connect{};
   };
   struct Events {
     std::function<void()> on_up;                              ///< after each connect, when on_connect ran
@@ -73,6 +75,9 @@ class Connection {
   /// never a wait.
   void run(Segment segment, Done done);
   [[nodiscard]] bool up() const;
+  /// A pooler stands between: the process that answers is not the one that libpq was told of. From the first
+  /// connect on.
+  [[nodiscard]] bool pooled() const;
   /// Segments queued or awaiting their reply.
   [[nodiscard]] std::size_t pending() const;
   [[nodiscard]] int server_version() const;

@@ -26,6 +26,8 @@ class Pipeline {
  public:
   Pipeline(ConnectionHandle connection, Naming naming);
 
+  /// How the statements of later segments are named.
+  void use(Naming naming) { naming_ = naming; }
   /// Queues a segment; flush() sends it.
   void push(Segment segment, Connection::Done done, MonoTime deadline);
   /// partly: call again when the socket can be written.

@@ -115,7 +115,8 @@ constexpr std::array pipeline_table{
          .kind = Kind::choice,
          .fallback = "named",
          .choices = "named|unnamed",
-         .doc = "`unnamed` behind a pooler in transaction mode, which loses named prepared statements."}),
+         .doc = "`named`: statements are prepared once per connection, except where a pooler is found "
+                "between, which would lose them. `unnamed`: never."}),
     pipeline<&Pipeline::source, &Source::mode>({.path = "source.mode",
                                                 .kind = Kind::choice,
                                                 .fallback = "notify",

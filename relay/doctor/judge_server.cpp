@@ -74,12 +74,6 @@ Finding clock(const ServerFacts& f, const JudgeLimits& limits) {
 
 Finding pooler(const ServerFacts& f, const config::Pipeline& p) {
   if (!f.pooled) return good("postgres.pooler", "connected to the server itself");
-  if (p.postgres.prepared == config::Prepared::named)
-    return {"postgres.pooler", Severity::error,
-            "the connection leads through a pooler, and postgres.prepared is named: a pooler in transaction "
-            "mode loses "
-            "prepared statements",
-            "set postgres.prepared: unnamed, or connect to the server itself"};
   if (p.source.mode == config::Mode::notify)
     return {"postgres.pooler", Severity::warning,
             "the connection leads through a pooler: in transaction mode no notification arrives, and each "

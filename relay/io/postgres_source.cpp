@@ -137,6 +137,7 @@ void PostgresSource::hold(HoldTarget target, std::string reason, DoneStatus done
 void PostgresSource::set_held(std::vector<RowId> rows, DoneStatus done) {
   if (state_->refused(done)) return;
   std::vector<std::int64_t> ids;
+  ids.reserve(rows.size());
   for (const RowId id : rows) ids.push_back(id.value);
   pg::Params params;
   params.i64s(ids).text(state_->link->source());
@@ -162,6 +163,7 @@ void PostgresSource::held_topics(Done<std::vector<std::string>> done) {
                       if (!results) return done(failure(std::move(results.error())));
                       std::vector<std::string> topics;
                       const pg::Rows& rows = results->front();
+                      topics.reserve(static_cast<std::size_t>(rows.size()));
                       for (int row = 0; row < rows.size(); ++row) topics.emplace_back(rows.text(row, 0));
                       done(std::move(topics));
                     });
@@ -224,6 +226,8 @@ void PostgresSource::repin(std::string topic, std::int32_t partitions, DoneStatu
 
 void PostgresSource::declare_asleep(Millis for_how_long, DoneStatus done) {
   if (state_->refused(done)) return;
+  if (state_->link->deaf())  // the notifications would cost the writers, and wake nobody
+    return state_->link->post([done = std::move(done)] { done({}); });
   pg::Params params;
   params.i64(for_how_long.count()).text(state_->link->options().table.quoted_schema() + ".outbox_asleep");
   state_->link->run(Work::control, {{state_->link->sql()->asleep, std::move(params)}},

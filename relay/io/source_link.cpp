@@ -87,6 +87,10 @@ void SourceLink::post(std::function<void()> turn) {
   });
 }
 
+bool SourceLink::deaf() const {
+  return connections_[control_at]->pooled();
+}
+
 Error SourceLink::why_not() const {
   return last_error_;
 }
@@ -141,8 +145,12 @@ void SourceLink::inspected(const Result<std::vector<pg::Rows>>& rows) {
     partitions_.clear();
   }
   facts_ = *facts;
-  if (std::ranges::all_of(connections_, [](const auto& c) { return c->up(); }))
-    report(LinkState::up, facts->server);
+  if (std::ranges::all_of(connections_, [](const auto& c) { return c->up(); })) became_fit(*facts);
+}
+
+void SourceLink::became_fit(const SourceFacts& facts) {
+  report(LinkState::up, facts.server);
+  if (deaf() && !std::exchange(pooler_told_, true) && events_.on_pooler) events_.on_pooler();
 }
 
 void SourceLink::inspect_later() {

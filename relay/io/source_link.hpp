@@ -45,6 +45,8 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
   /// nullptr: the table has not been found fit yet, nothing can run. `why_not` says it.
   [[nodiscard]] const SourceSql* sql() const { return sql_.get(); }
   [[nodiscard]] Error why_not() const;
+  /// A pooler stands between: nobody hears a NOTIFY.
+  [[nodiscard]] bool deaf() const;
   [[nodiscard]] const PostgresSourceOptions& options() const { return options_; }
   [[nodiscard]] const std::string& source() const { return source_; }  ///< schema.table, unquoted
 
@@ -60,6 +62,7 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
   void connection_down(const Error& error);
   void inspect();
   void inspected(const Result<std::vector<pg::Rows>>& rows);
+  void became_fit(const SourceFacts& facts);
   void inspect_later();
   void report(LinkState state, const std::string& why);
 
@@ -76,6 +79,7 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
   std::optional<LinkState> reported_;
   Error last_error_;
   bool inspecting_ = false;
+  bool pooler_told_ = false;
   bool stopped_ = false;
 };
 

@@ -65,6 +65,14 @@ void Pipeline::start() {
                              else
                                bench_.log.warn("postgres_down", {{"error", why}, {"next", "reconnecting"}});
                              stir();
+                           },
+                       .on_pooler =
+                           [this] {
+                             bench_.log.warn("postgres_pooler",
+                                             {{"detail", "PostgreSQL is reached through a connection pooler"},
+                                              {"next",
+                                               "unnamed statements, no notifications: the poll finds "
+                                               "every row"}});
                            }});
   bench_.broker.start(
       {.on_delivered = [this](std::span<const Delivery> reports) { publisher_.delivered(reports); },

@@ -59,12 +59,10 @@ TEST_CASE("faults of a server are found: old version, standby, fsync off, clock,
   CHECK(of(judge_server(f, pipeline(), limits), "postgres.old_transaction") == Severity::warning);
 }
 
-TEST_CASE("a pooler is an error with named statements, a warning with notifications, and fine otherwise") {
+TEST_CASE("a pooler is a warning with notifications, and fine otherwise") {
   ServerFacts f = fit_server();
   f.pooled = true;
   config::Pipeline p = pipeline();
-  CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::error);
-  p.postgres.prepared = config::Prepared::unnamed;
   CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::warning);
   p.source.mode = config::Mode::poll;
   CHECK(of(judge_server(f, p, limits), "postgres.pooler") == Severity::ok);
