@@ -47,6 +47,24 @@ std::string_view advice_for(std::string_view code) {
   return "";
 }
 
+// libpq has no code for what fails before the server speaks: its own words tell, English where no locale
+// was set.
+std::string_view advice_without_code(std::string_view message) {
+  struct Known {
+    std::string_view words;
+    std::string_view advice;
+  };
+  constexpr std::array known{
+      Known{"certificate", "check sslrootcert, and that the uri names the host as the certificate does"},
+      Known{"does not support SSL", "turn ssl on at the server; sslmode in the uri asks for it"},
+      Known{"channel binding",
+            "let the server ask for scram-sha-256 over TLS; channel_binding in the uri asks for it"},
+  };
+  for (const Known& k : known)
+    if (message.find(k.words) != std::string_view::npos) return k.advice;
+  return "";
+}
+
 Millis attempt_limit(const Keywords& keywords, const ConnectOptions& options) {
   long seconds = 0;
   long hosts = 1;
@@ -93,7 +111,8 @@ Error connect_error(const PGconn* connection) {
 
 Error connect_error(const std::string& message) {
   const auto at = find_code(message);
-  if (at == std::string::npos) return Error{Disposition::retry, {}, one_line(message), {}};
+  if (at == std::string::npos)
+    return Error{Disposition::retry, {}, one_line(message), std::string(advice_without_code(message))};
   const std::string code = message.substr(at, 5);
   const std::string_view reason = std::string_view(message).substr(at + 7);
   return Error{refused_for_good(code) ? Disposition::fatal : Disposition::retry, code,

@@ -56,6 +56,8 @@ class KafkaCluster {
   static KafkaCluster& shared();
 
   [[nodiscard]] const std::string& bootstrap() const;
+  /// Of a real cluster made with "--tls-sasl": the listener for that. Its CA is folder()/tls/ca.crt.
+  [[nodiscard]] std::string secure_bootstrap() const;
   [[nodiscard]] KafkaKind kind() const;
   /// True for a real broker, by whomever it was started.
   [[nodiscard]] bool real() const { return kind() != KafkaKind::mock; }
@@ -92,5 +94,10 @@ class KafkaCluster {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The folder of a current librdkafka.so.1, for a program's LD_LIBRARY_PATH: Debian 12's cannot log in by
+/// SCRAM to Kafka 4. Downloaded once. nullopt where it can't be had, which it says on standard error; an
+/// error with OUTBOX_REQUIRE_REAL_KAFKA=1.
+[[nodiscard]] std::optional<std::string> current_librdkafka();
 
 }  // namespace outbox::test

@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "pg/session.hpp"
+#include "tests/support/certificates.hpp"
 
 namespace outbox::test {
 
@@ -16,7 +18,8 @@ enum class StopMode { smart, fast, immediate };
 
 struct PostgresOptions {
   std::map<std::string, std::string> settings{};  ///< postgresql.conf, such as {"synchronous_commit", "off"}
-  std::string host_auth = "trust";  ///< pg_hba.conf's method for 127.0.0.1; the unix socket always trusts
+  std::string host_auth = "trust";   ///< pg_hba.conf's method for 127.0.0.1; the unix socket always trusts
+  std::optional<Certificate> tls{};  ///< the server's; where given, 127.0.0.1 takes TLS connections alone
 };
 
 /// A throwaway server in a temporary folder, on a free port of 127.0.0.1 and a unix socket; run as the user
@@ -40,6 +43,8 @@ class PostgresServer {
   [[nodiscard]] std::string uri(const std::string& database = "postgres",
                                 const std::string& user = "postgres") const;
   [[nodiscard]] std::string socket_folder() const;
+  /// By the unix socket, as the superuser: what host_auth and tls say does not matter there.
+  [[nodiscard]] std::string local_uri(const std::string& database = "postgres") const;
   [[nodiscard]] std::string log() const;
 
  private:

@@ -74,6 +74,8 @@ struct PostgresServer::State {
                                                 {"max_connections", "200"},
                                                 {"shared_buffers", "64MB"},
                                                 {"log_min_error_statement", "panic"}};
+    if (options.tls)
+      settings.insert({{"ssl", "on"}, {"ssl_cert_file", "server.crt"}, {"ssl_key_file", "server.key"}});
     for (const auto& [name, value] : options.settings) settings[name] = value;
     std::vector<std::string> args{"-D", folder / "data"};
     for (const auto& [name, value] : settings) {
@@ -86,6 +88,25 @@ struct PostgresServer::State {
             .errors = folder / "server.log",
             .user = postgres_user(),
             .death_signal = SIGQUIT};
+  }
+
+  // In the data folder, and the server's user's alone, or the server refuses them.
+  void take_certificate() const {
+    const auto user = postgres_user();
+    for (const auto& [from, name] :
+         {std::pair{options.tls->certificate, "server.crt"}, std::pair{options.tls->key, "server.key"}}) {
+      const fs::path file = folder / "data" / name;
+      fs::copy_file(from, file, fs::copy_options::overwrite_existing);
+      fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+      if (user && ::chown(file.c_str(), user->first, user->second) != 0)
+        throw std::runtime_error("chown failed");
+    }
+  }
+
+  [[nodiscard]] std::string host_rules() const {
+    const std::string kind = options.tls ? "hostssl" : "host";
+    const std::string who = " 127.0.0.1/32 " + options.host_auth + "\n";
+    return kind + " all all" + who + kind + " replication all" + who;
   }
 
   void launch() { server = std::make_unique<Process>(postgres_program("postgres"), command()); }
@@ -105,10 +126,8 @@ PostgresServer::PostgresServer(PostgresOptions options) : state_(std::make_uniqu
     throw std::runtime_error("chown failed");
   make_data_folder(folder / "data");
   write_file(folder / "data/pg_hba.conf",
-             "local all all trust\nlocal replication all trust\n"
-             "host all all 127.0.0.1/32 " +
-                 state_->options.host_auth + "\nhost replication all 127.0.0.1/32 " +
-                 state_->options.host_auth + "\n");
+             "local all all trust\nlocal replication all trust\n" + state_->host_rules());
+  if (state_->options.tls) state_->take_certificate();
   start();
 }
 
@@ -120,8 +139,7 @@ PostgresServer::~PostgresServer() {
 }
 
 void PostgresServer::start() {
-  const pg::ConnectOptions local{.uri = "host=" + socket_folder() + " port=" + std::to_string(port()) +
-                                        " user=postgres dbname=postgres"};
+  const pg::ConnectOptions local{.uri = local_uri()};
   if (!state_->server) state_->launch();
   const bool up = happens_within(patience, [&] {
     // It ends at once while processes of a killed one are still going, or where the port was just taken.
@@ -156,6 +174,10 @@ std::string PostgresServer::uri(const std::string& database, const std::string& 
 }
 std::string PostgresServer::socket_folder() const {
   return state_->folder.path();
+}
+std::string PostgresServer::local_uri(const std::string& database) const {
+  return "postgresql://postgres@/" + database + "?host=" + socket_folder() +
+         "&port=" + std::to_string(port());
 }
 std::string PostgresServer::log() const {
   return read_file(state_->folder / "server.log");
