@@ -103,7 +103,7 @@ class Source {
     std::function<void()> on_hint;   ///< a NOTIFY came: there may be rows
     std::function<void()> on_lanes;  ///< a NOTIFY came: lanes are free, or instances came or left
     std::function<void(LinkState, const std::string&)> on_link;  ///< changes only; the text says why
-    std::function<void()> on_pooler;  ///< once: a pooler stands between, and no hint will ever come
+    std::function<void()> on_pooler{};  ///< once: a pooler stands between, and no hint will ever come
   };
   virtual ~Source() = default;
   virtual void start(Events events) = 0;
