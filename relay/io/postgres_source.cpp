@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "relay/io/source_claim.hpp"
+#include "relay/io/source_lease.hpp"
 #include "relay/io/source_link.hpp"
 #include "relay/io/source_mark.hpp"
 
@@ -24,25 +25,6 @@ auto status_only(DoneStatus done) {
     if (!results) return done(failure(std::move(results.error())));
     done({});
   };
-}
-
-LeaseReply read_lease(const pg::Rows& rows, const std::string& owner) {
-  LeaseReply reply;
-  for (int row = 0; row < rows.size(); ++row) {
-    reply.lanes = static_cast<std::int16_t>(rows.integer(row, 4));
-    reply.share = static_cast<std::int16_t>(rows.integer(row, 5));
-    reply.instances = static_cast<std::int32_t>(rows.integer(row, 6));
-    if (rows.is_null(row, 2)) continue;
-    if (rows.text(row, 2) == owner) {
-      reply.held.push_back(
-          {LaneId{static_cast<std::int16_t>(rows.integer(row, 0))}, Epoch{rows.integer(row, 1)}});
-    } else {
-      reply.other_owner = rows.text(row, 2);
-      const Millis ends{rows.integer(row, 3)};
-      reply.other_ends = std::min(reply.other_ends.value_or(ends), ends);
-    }
-  }
-  return reply;
 }
 
 bool has_first_lane(const LeaseReply& reply) {
@@ -171,19 +153,12 @@ void PostgresSource::held_topics(Done<std::vector<std::string>> done) {
 
 void PostgresSource::lease(LeaseRequest request, Done<LeaseReply> done) {
   if (state_->refused(done)) return;
-  pg::Params params;
-  params.text(state_->link->source()).text(request.owner).i32(request.lanes).i64(request.ttl.count());
-  params.untyped(std::to_string(request.sent_per_s));
-  state_->link->run(
-      Work::control, {{state_->link->sql()->lease, std::move(params)}},
-      [weak = std::weak_ptr(state_), done = std::move(done), owner = request.owner](Results results) {
-        if (!results) return done(failure(std::move(results.error())));
-        LeaseReply reply = read_lease(results->front(), owner);
-        const auto state = weak.lock();
-        if (state && has_first_lane(reply)) state->ensure_partitions();
-        done(std::move(reply));
-      },
-      request.ttl);
+  start_lease(state_->link, std::move(request),
+              [weak = std::weak_ptr(state_), done = std::move(done)](Result<LeaseReply> reply) {
+                const auto state = weak.lock();
+                if (state && reply && has_first_lane(*reply)) state->ensure_partitions();
+                done(std::move(reply));
+              });
 }
 
 void PostgresSource::give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving,

@@ -39,6 +39,7 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
   /// Runs the statements as one transaction behind source_settings.sql. Errors: the connection's.
   void run(Work work, std::vector<pg::Statement> statements, Answer answer,
            std::optional<Millis> deadline = {});
+  [[nodiscard]] boost::asio::steady_timer make_timer() { return boost::asio::steady_timer(loop_); }
   /// A later turn of the loop; nothing after stop().
   void post(std::function<void()> turn);
 

@@ -27,6 +27,7 @@ struct RigOptions {
   std::string process{};                        ///< more lines behind `admin.listen`, then of the top level
   std::string kafka{};                          ///< a cluster of the test's own; empty: the shared one
   std::string properties{};                     ///< more of `kafka:`, each ", name: value"
+  std::string postgres{};                       ///< more of `postgres:`, likewise
   std::string uri{};                            ///< in place of the database's own
   std::map<std::string, std::string> env{};     ///< of the relays
   std::string server{};                         ///< a PostgreSQL of the test's own; empty: the shared one
@@ -107,8 +108,9 @@ class RelayRig {
     const std::string from = start.uri.empty() ? its_own : start.uri;
     return (start.instance.empty() ? "" : "instance: " + start.instance + "\n") + "admin:\n  listen: \"" +
            listen + "\"\n" + options_.process + "pipelines:\n  - name: rig\n" + "    postgres: { uri: \"" +
-           from + "\" }\n    source: { table: '" + yaml_quoted + "', lanes: " + std::to_string(start.lanes) +
-           ", " + options_.source + " }\n    lease: { ttl: " + options_.ttl + " }\n" + options_.pipeline +
+           from + "\"" + options_.postgres + " }\n    source: { table: '" + yaml_quoted +
+           "', lanes: " + std::to_string(start.lanes) + ", " + options_.source +
+           " }\n    lease: { ttl: " + options_.ttl + " }\n" + options_.pipeline +
            "    kafka: { bootstrap.servers: \"" + kafka() + "\"" + options_.properties + " }\n";
   }
 
