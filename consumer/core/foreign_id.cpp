@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "consumer/core/digest.hpp"
+#include "base/digest.hpp"
 
 namespace outbox {
 

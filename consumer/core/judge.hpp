@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "consumer/core/digest.hpp"
+#include "base/digest.hpp"
 #include "outbox/inbox.hpp"
 
 namespace outbox {

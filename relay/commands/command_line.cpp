@@ -8,7 +8,7 @@ namespace outbox::commands {
 namespace {
 
 // CLI11 has statuses of its own; ours are documented.
-Action answer(std::shared_ptr<CLI::App> app, const CLI::ParseError& error) {
+Action answer(const std::shared_ptr<CLI::App>& app, const CLI::ParseError& error) {
   const int status = app->exit(error);
   return [status] { return status == 0 ? ExitCode::ok : ExitCode::usage; };
 }
@@ -40,6 +40,7 @@ Action read_command_line(int argc, const char* const* argv) {
   declare_consumer(*app, chosen);
   declare_pause(*app, chosen);
   declare_replay(*app, chosen);
+  declare_reconcile(*app, chosen);
   declare_dead(*app, chosen);
   declare_demo(*app, chosen);
   declare_manual(*app, chosen);

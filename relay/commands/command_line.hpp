@@ -28,6 +28,7 @@ void declare_check(CLI::App& app, Action& chosen);
 void declare_consumer(CLI::App& app, Action& chosen);
 void declare_pause(CLI::App& app, Action& chosen);
 void declare_replay(CLI::App& app, Action& chosen);
+void declare_reconcile(CLI::App& app, Action& chosen);
 void declare_dead(CLI::App& app, Action& chosen);
 void declare_demo(CLI::App& app, Action& chosen);
 void declare_manual(CLI::App& app, Action& chosen);

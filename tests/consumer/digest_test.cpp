@@ -1,4 +1,4 @@
-#include "consumer/core/digest.hpp"
+#include "base/digest.hpp"
 
 #include <doctest/doctest.h>
 

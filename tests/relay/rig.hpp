@@ -73,6 +73,11 @@ class RelayRig {
   }
   /// Writes the file anew, as the options say now.
   void write() const { write_file(folder_ / "outboxd.yaml", yaml({})); }
+  /// The file itself.
+  [[nodiscard]] std::string file() const {
+    write();
+    return (folder_ / "outboxd.yaml").string();
+  }
   void write(std::string_view text) const { write_file(folder_ / "outboxd.yaml", text); }
   [[nodiscard]] RigOptions& options() { return options_; }
   /// Where the relay shows itself: `options.admin` must be admin_socket.

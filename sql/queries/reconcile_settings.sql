@@ -1,0 +1,4 @@
+-- First in the transaction of a look-up by ids: each id is one probe. Filled in: none. Parameters: none. Locks: none.
+-- Index: none.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
