@@ -325,6 +325,10 @@ void Connection::start() {
   asio::post(state_->loop, [next = state_->mine([](State& s) { s.connect(); })] { next({}); });
 }
 
+void Connection::set_uri(std::string uri) {
+  state_->options.connect.uri = std::move(uri);
+}
+
 void Connection::run(Segment segment, Done done) {
   if (state_->phase == Phase::up) return state_->send(std::move(segment), std::move(done));
   if (state_->phase == Phase::stopped) return;

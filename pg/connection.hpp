@@ -71,6 +71,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   void start();
+  /// From the next connect on; what is connected stays so. For other credentials of the same server.
+  void set_uri(std::string uri);
   /// Queues a segment behind those before it. While the connection is down the answer is an error, soon,
   /// never a wait.
   void run(Segment segment, Done done);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -40,6 +41,24 @@ tl::unexpected<Error> refuse(const std::string& reason) {
                  "write postgresql://user@host:port/database, with special characters percent-encoded");
 }
 
+constexpr std::array<std::string_view, 8> credentials{"password", "passfile",    "sslpassword", "sslcert",
+                                                      "sslkey",   "sslrootcert", "sslcrl",      "sslcrldir"};
+
+std::string value_of(const Keywords& keywords, std::string_view name) {
+  const auto found = std::ranges::find(keywords, name, &Keywords::value_type::first);
+  return found == keywords.end() ? "" : found->second;
+}
+
+// A database that is not named has the user's name.
+Keywords without_credentials(Keywords keywords) {
+  const bool names_database = !value_of(keywords, "dbname").empty();
+  std::erase_if(keywords, [&](const auto& pair) {
+    return (names_database && pair.first == "user") ||
+           std::ranges::find(credentials, pair.first) != credentials.end();
+  });
+  return keywords;
+}
+
 std::string whole_seconds(Millis t) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(t).count());
 }
@@ -76,6 +95,12 @@ Result<std::vector<std::pair<std::string, std::string>>> connection_keywords(con
   }
   keywords.emplace_back("client_encoding", "UTF8");
   return keywords;
+}
+
+bool differ_in_credentials_alone(const std::string& uri, const std::string& other) {
+  const auto one = connection_keywords({.uri = uri});
+  const auto two = connection_keywords({.uri = other});
+  return one && two && *one != *two && without_credentials(*one) == without_credentials(*two);
 }
 
 }  // namespace outbox::pg

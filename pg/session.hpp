@@ -35,6 +35,10 @@ struct ConnectOptions {
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> connection_keywords(
     const ConnectOptions& options);
 
+/// Whether two uris lead to the same place and differ in nothing but who connects and whom it trusts: user
+/// (where both name the database), passwords, certificates. False where one does not parse.
+[[nodiscard]] bool differ_in_credentials_alone(const std::string& uri, const std::string& other);
+
 class Session {
  public:
   /// Errors: unreachable, starting up, too many connections: retry; wrong password, no such database: fatal.

@@ -15,6 +15,7 @@
 #include "pg/session.hpp"
 #include "relay/admin/admin.hpp"
 #include "relay/commands/boot.hpp"
+#include "relay/commands/credentials.hpp"
 #include "relay/commands/service.hpp"
 #include "relay/commands/value_checks.hpp"
 #include "relay/config/changes.hpp"
@@ -41,6 +42,8 @@ struct Running {
   std::unique_ptr<relay::PostgresSource> source;
   std::unique_ptr<relay::Pipeline> pipeline;
   std::unique_ptr<relay::Survey> survey;
+  std::map<std::string, std::string> kafka;  // the properties that the producer has
+  std::size_t kafka_files = 0;               // the digest of the files that they name
 };
 
 relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& logger) {
@@ -145,8 +148,8 @@ class Daemon {
     auto pipeline =
         std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
     auto survey = std::make_unique<relay::Survey>(context_, survey_options(config_, p, seed + 1));
-    running_.push_back(
-        {p.name, std::move(*broker), std::move(source), std::move(pipeline), std::move(survey)});
+    running_.push_back({p.name, std::move(*broker), std::move(source), std::move(pipeline), std::move(survey),
+                        p.kafka, digest_of_files(p.kafka)});
     return true;
   }
 
@@ -179,13 +182,16 @@ class Daemon {
     for (std::size_t i = 0; i < std::min(faults.size(), faults_logged_max); ++i)
       log_.error("reload_refused", {{"fault", faults[i].text(file_)}, {"next", "nothing was changed"}});
     if (!faults.empty()) return;
+    const std::vector<std::string> credentials = take_credentials(config_, loaded->config);
     const config::Changes changed = config::changes(config_, loaded->config);
     config_ = config::with_live(std::move(config_), loaded->config);
     apply();
+    renew();
     for (const std::string& option : changed.restart)
       log_.warn("needs_restart", {{"option", option}, {"next", "what runs keeps its value until then"}});
     std::string live;
-    for (const std::string& option : changed.live) live.append(live.empty() ? "" : " ").append(option);
+    for (const auto& options : {changed.live, credentials})
+      for (const std::string& option : options) live.append(live.empty() ? "" : " ").append(option);
     log_.info("reloaded", {{"changed", live}, {"needs_restart", changed.restart.size()}});
   }
 
@@ -194,6 +200,24 @@ class Daemon {
     log_.set_lowest(static_cast<log::Level>(config_.log.level));
     if (admin_) admin_->topics_max(static_cast<std::size_t>(config_.admin.topics_max));
     for (Running& r : running_) r.survey->every(config_.admin.survey_interval);
+  }
+
+  // PostgreSQL's are used from the next connect on; Kafka's need another producer.
+  void renew() {
+    for (Running& r : running_) {
+      const auto& now = *std::ranges::find(config_.pipelines, r.name, &config::Pipeline::name);
+      r.source->set_uri(now.postgres.uri);
+      r.survey->set_uri(now.postgres.uri);
+      const std::size_t files = digest_of_files(now.kafka);
+      if (now.kafka == r.kafka && files == r.kafka_files) continue;
+      r.kafka = now.kafka;
+      r.kafka_files = files;
+      r.broker->renew(now.kafka, [log = log_.with("pipeline", r.name)](const Status& status) {
+        if (status) return log.info("kafka_credentials_renewed");
+        log.error("kafka_credentials_refused",
+                  {{"error", status.error().text()}, {"next", "the producer that runs keeps the old ones"}});
+      });
+    }
   }
 
   void await_signal() {

@@ -93,7 +93,8 @@ constexpr std::array pipeline_table{
          .example = "postgresql://outbox_relay@127.0.0.1:5432/payments",
          .doc = "Where the outbox table is, as a libpq URI or keyword=value text. Keep a password out of the "
                 "file by "
-                "`${NAME}`, `file:/path`, or libpq's own passfile."}),
+                "`${NAME}`, `file:/path`, or libpq's own passfile. Other credentials of the same server are "
+                "taken over when the file is read again."}),
     pipeline<&Pipeline::postgres, &Postgres::connections>(
         {.path = "postgres.connections",
          .kind = Kind::count,

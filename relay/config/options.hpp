@@ -21,7 +21,9 @@ inline constexpr std::string_view kafka_servers = "bootstrap.servers";
 inline constexpr std::string_view kafka_servers_example = "127.0.0.1:9092";
 inline constexpr std::string_view kafka_doc =
     "Any property of librdkafka's producer, written as librdkafka spells it. bootstrap.servers is required. "
-    "Those that would break the promise are refused with the reason.";
+    "Those that would break the promise are refused with the reason. Logins, passwords and certificates, "
+    "also "
+    "renewed files under the same name, are taken over when the file is read again.";
 inline constexpr std::string_view pipelines_section = "pipelines";
 inline constexpr std::size_t pipelines_max = 64;
 

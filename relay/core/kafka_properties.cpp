@@ -73,6 +73,21 @@ constexpr std::array<std::string_view, 9> secrets{
     "ssl_key",       "ssl.truststore.password", "sasl.oauthbearer.assertion.private.key.pem",
 };
 
+// Beside the secrets. Those of a file are named by their ending.
+constexpr std::array<std::string_view, 11> credentials{
+    "sasl.username",
+    "sasl.oauthbearer.client.id",
+    "ssl.certificate.pem",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.ca.location",
+    "ssl.crl.location",
+    "ssl.keystore.location",
+    "ssl_certificate",
+    "ssl_ca",
+};
+
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -115,6 +130,14 @@ std::optional<std::string_view> refused_because(std::string_view property, std::
 
 bool secret_property(std::string_view property) {
   return std::ranges::find(secrets, property) != secrets.end();
+}
+
+bool credential_property(std::string_view property) {
+  return secret_property(property) || std::ranges::find(credentials, property) != credentials.end();
+}
+
+bool credential_file_property(std::string_view property) {
+  return credential_property(property) && property.ends_with(".location");
 }
 
 }  // namespace outbox::relay

@@ -22,12 +22,12 @@
 namespace outbox::relay {
 namespace {
 
-constexpr int events_per_turn = 64;  // then others on the loop have their turn
-constexpr Millis narrowing_patience{
-    10'000};                            // for what is in flight, before a producer with smaller batches comes
-constexpr Millis link_patience{1'500};  // for an answer, before the link counts as down
-constexpr Millis last_reports{2'000};   // that a producer is waited for after its purge
-constexpr std::int64_t batch_slack = 128;  // librdkafka estimates a batch's own overhead
+constexpr int events_per_turn = 64;          // then others on the loop have their turn
+constexpr Millis emptying_patience{10'000};  // for what is in flight, before another producer comes
+constexpr int no_fd = -1;                    // wakes nobody
+constexpr Millis link_patience{1'500};       // for an answer, before the link counts as down
+constexpr Millis last_reports{2'000};        // that a producer is waited for after its purge
+constexpr std::int64_t batch_slack = 128;    // librdkafka estimates a batch's own overhead
 
 using Producer = std::shared_ptr<KafkaProducer>;
 
@@ -66,7 +66,7 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
         envelope(options.envelope),
         wake(loop, [this] { drain(); }),
         link(loop, [this](auto answered) { ask_cluster(std::move(answered)); }),
-        narrow_timer(loop) {}
+        empty_timer(loop) {}
 
   boost::asio::io_context& context;
   KafkaOptions options;
@@ -83,8 +83,9 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   bool fatal_told = false;
   std::shared_ptr<Replacement> replacement;    // the worker writes it while the phase is `replacing`
   std::vector<std::function<void()>> waiting;  // for the producer that replaces this one
+  bool emptying = false;                       // it comes once what is in flight is reported
   std::optional<std::int64_t> narrower;        // batch bytes of that one
-  boost::asio::steady_timer narrow_timer;
+  boost::asio::steady_timer empty_timer;
 
   // Runs `turn` on the loop, unless the broker is stopped by then.
   template <class Turn>
@@ -103,8 +104,9 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   void ask_cluster(std::function<void(bool)> answered);
   void ask_facts(std::string topic, Done<TopicFacts> done);
   void answer_facts(Result<TopicFacts> facts, Done<TopicFacts> done);
-  void narrow(std::int64_t bytes, std::function<void()> then);
-  void narrow_if_drained();
+  void renew(std::map<std::string, std::string> properties, const DoneStatus& done);
+  void replace_when_empty(std::function<void()> then);
+  void replace_if_empty();
   void replace(DoneStatus done);
   void replaced(const DoneStatus& done);
   void go_on();
@@ -121,7 +123,7 @@ void KafkaBroker::State::drain() {
     take(event.get());
   }
   if (taken == events_per_turn) post([](State& state) { state.drain(); });
-  narrow_if_drained();
+  replace_if_empty();
   report();
   // A callback may have destroyed the broker, and the fd's turn that this is still needs it.
   if (phase == Phase::stopped) boost::asio::post(context, [self] {});
@@ -219,31 +221,52 @@ void KafkaBroker::State::answer_facts(Result<TopicFacts> facts, Done<TopicFacts>
   const bool present = facts && facts->state == TopicState::present;
   const std::int64_t fits = present ? std::max<std::int64_t>(facts->message_bytes_max - batch_slack, 1) : 0;
   if (!present || fits >= options.batch_bytes_max) return done(std::move(facts));
-  narrow(fits, [facts = std::move(facts), done = std::move(done)] { done(facts); });
+  narrower = std::min(fits, narrower.value_or(fits));
+  replace_when_empty([facts = std::move(facts), done = std::move(done)] { done(facts); });
+}
+
+// Tried out first, since a producer that is gone for one that cannot be made would be the relay's end.
+void KafkaBroker::State::renew(std::map<std::string, std::string> properties, const DoneStatus& done) {
+  KafkaOptions wanted = options;
+  wanted.properties = std::move(properties);
+  worker.ask([this, wanted = std::move(wanted), done] {
+    const auto tried = KafkaProducer::make(wanted, no_fd);
+    post([wanted, done, status = tried ? Status{} : failure(tried.error())](State& state) {
+      if (!status) return done(status);
+      state.options.properties = wanted.properties;
+      state.replace_when_empty([&state, done] {
+        if (state.events.on_delivered) state.events.on_delivered({});
+        if (state.phase != Phase::stopped) done({});
+      });
+    });
+  });
 }
 
 // Messages of the topics in use must not be spread over two producers, or they could pass each other: so the
 // old one is emptied first, and publish() says queue_full meanwhile.
-void KafkaBroker::State::narrow(std::int64_t bytes, std::function<void()> then) {
-  narrower = std::min(bytes, narrower.value_or(bytes));
+void KafkaBroker::State::replace_when_empty(std::function<void()> then) {
+  emptying = true;
   waiting.push_back(std::move(then));
-  narrow_timer.expires_after(narrowing_patience);
-  narrow_timer.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+  empty_timer.expires_after(link.state() == LinkState::down ? Millis{0} : emptying_patience);
+  empty_timer.async_wait([weak = weak_from_this()](boost::system::error_code error) {
     const auto self = weak.lock();
-    if (!error && self && self->phase == Phase::running && self->narrower) self->producer->purge();
+    if (!error && self && self->phase == Phase::running && self->emptying) self->producer->purge();
   });
-  narrow_if_drained();
+  replace_if_empty();
 }
 
-void KafkaBroker::State::narrow_if_drained() {
-  if (!narrower || phase != Phase::running || producer->outstanding() > 0) return;
-  replace([](const Status&) {});
+void KafkaBroker::State::replace_if_empty() {
+  if (!emptying || phase != Phase::running || producer->outstanding() > 0) return;
+  replace([this](const Status& status) {
+    if (!status && events.on_fatal) events.on_fatal(status.error());
+  });
 }
 
 void KafkaBroker::State::replace(DoneStatus done) {
   phase = Phase::replacing;
+  emptying = false;
   if (narrower) options.batch_bytes_max = std::exchange(narrower, std::nullopt).value();
-  narrow_timer.cancel();
+  empty_timer.cancel();
   if (producer) producer->silence();
   replacement = std::make_shared<Replacement>();
   worker.ask([this, to = replacement, old = std::exchange(producer, nullptr), done = std::move(done),
@@ -336,7 +359,7 @@ void KafkaBroker::stop() {
   const bool in_flight = state.producer && state.producer->outstanding() > 0;
   state.phase = State::Phase::stopped;
   state.link.stop();
-  state.narrow_timer.cancel();
+  state.empty_timer.cancel();
   if (state.producer) {
     state.producer->silence();
     state.worker.ask([old = std::exchange(state.producer, nullptr)]() mutable { old.reset(); });
@@ -355,7 +378,7 @@ Result<Accepted> KafkaBroker::publish(const Outgoing& out) {
   if (!headers) return failure(headers.error());
   if (state.phase == State::Phase::ended)
     return failure(Disposition::fatal, "there is no producer", "", "restart");
-  if (!state.producer || state.narrower) return Accepted::queue_full;
+  if (!state.producer || state.emptying) return Accepted::queue_full;
   const auto error = state.producer->produce(out, *headers);
   switch (error) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
@@ -376,6 +399,10 @@ Result<Accepted> KafkaBroker::publish(const Outgoing& out) {
 void KafkaBroker::look_up(std::string topic, Done<TopicFacts> done) {
   if (state_->phase == State::Phase::stopped) return;
   state_->ask_facts(std::move(topic), std::move(done));
+}
+
+void KafkaBroker::renew(std::map<std::string, std::string> properties, DoneStatus done) {
+  if (state_->phase != State::Phase::stopped) state_->renew(std::move(properties), done);
 }
 
 void KafkaBroker::purge() {

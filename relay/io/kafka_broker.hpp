@@ -37,6 +37,13 @@ class KafkaBroker final : public Broker {
   [[nodiscard]] static std::string library_version();
   [[nodiscard]] static std::string library_notes();
 
+  /// Other credentials for the same cluster: a producer with these properties takes over once what is in
+  /// flight is delivered, so that nothing is sent twice; where that takes more than 10 s, or the cluster is
+  /// known to be away, the rest is reported as `unsent`. publish() answers queue_full meanwhile; a report,
+  /// perhaps an empty one, comes after that. Errors: fatal: librdkafka cannot work with them (a file is not
+  /// there, a key does not fit): the producer that runs stays.
+  void renew(std::map<std::string, std::string> properties, DoneStatus done);
+
   /// Whether the cluster has answered anything since start(), which asks it.
   [[nodiscard]] bool answered() const;
 

@@ -79,6 +79,10 @@ void PostgresSource::stop() {
   state_->link->stop();
 }
 
+void PostgresSource::set_uri(const std::string& uri) {
+  state_->link->set_uri(uri);
+}
+
 void PostgresSource::claim(ClaimRequest request, Done<Batch> done) {
   if (state_->refused(done)) return;
   start_claim(state_->link, state_->budget, std::move(request), std::move(done));

@@ -48,6 +48,8 @@ class PostgresSource final : public Source {
 
   void start(Events events) override;
   void stop() override;
+  /// Other credentials for the same server: used from the next connect on, while what is connected works on.
+  void set_uri(const std::string& uri);
 
   /// Shape: under Look::by_shard every shard has an equal share of rows and bytes; where rows are too large
   /// for that, only some of the shards are probed, in rotation, and `more` is set. rows_max bounds rows and

@@ -42,6 +42,10 @@ void SourceLink::stop() {
   for (const auto& connection : connections_) connection->stop();
 }
 
+void SourceLink::set_uri(const std::string& uri) {
+  for (const auto& connection : connections_) connection->set_uri(uri);
+}
+
 void SourceLink::add_connection(std::uint64_t number, bool listens) {
   pg::Connection::Options options;
   options.connect = options_.connect;

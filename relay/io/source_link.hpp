@@ -34,6 +34,7 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
 
   void start(Source::Events events);
   void stop();
+  void set_uri(const std::string& uri);  ///< as pg::Connection has it, for each connection
   [[nodiscard]] bool stopped() const { return stopped_; }
 
   /// Runs the statements as one transaction behind source_settings.sql. Errors: the connection's.

@@ -122,6 +122,10 @@ void Survey::stop() {
   state_->connection.stop();
 }
 
+void Survey::set_uri(const std::string& uri) {
+  state_->connection.set_uri(uri);
+}
+
 void Survey::every(Millis interval) {
   state_->options.every = interval;
 }

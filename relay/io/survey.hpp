@@ -34,6 +34,7 @@ class Survey {
 
   void start();
   void stop();
+  void set_uri(const std::string& uri);  ///< as pg::Connection has it
   /// From the next look on.
   void every(Millis interval);
   [[nodiscard]] const SurveyFigures& figures() const;

@@ -56,6 +56,28 @@ TEST_CASE("a uri that does not parse is fatal, with a reason and without any par
   }
 }
 
+TEST_CASE("credentials are who connects and whom it trusts; where it connects to is not") {
+  const std::string was = "postgresql://u:old@h:1/d?sslmode=verify-full&sslrootcert=/a";
+  for (const char* is : {"postgresql://u:new@h:1/d?sslmode=verify-full&sslrootcert=/a",
+                         "postgresql://other:old@h:1/d?sslmode=verify-full&sslrootcert=/a",
+                         "postgresql://u@h:1/d?sslmode=verify-full&sslrootcert=/b&sslcert=/c&sslkey=/d"}) {
+    CAPTURE(is);
+    CHECK(differ_in_credentials_alone(was, is));
+    CHECK(differ_in_credentials_alone(is, was));
+  }
+  for (const char* is : {"postgresql://u:new@h2:1/d?sslmode=verify-full&sslrootcert=/a",
+                         "postgresql://u:new@h:2/d?sslmode=verify-full&sslrootcert=/a",
+                         "postgresql://u:new@h:1/e?sslmode=verify-full&sslrootcert=/a",
+                         "postgresql://u:new@h:1/d?sslmode=disable&sslrootcert=/a", "postgresql://["}) {
+    CAPTURE(is);
+    CHECK(!differ_in_credentials_alone(was, is));
+  }
+  CHECK(!differ_in_credentials_alone(was, was));
+  // A database that is not named is the user's.
+  CHECK(!differ_in_credentials_alone("postgresql://u@h", "postgresql://other@h"));
+  CHECK(differ_in_credentials_alone("postgresql://u:a@h", "postgresql://u:b@h"));
+}
+
 TEST_CASE("the SQLSTATE of a refused connection is found in the verbose message, in any language") {
   const auto wrong = connect_error(
       "connection to server at \"127.0.0.1\", port 5432 failed: FATAL:  28P01: password authentication "
