@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/crash_point.hpp"
+
 namespace outbox::relay {
 
 void Marker::pump(MonoTime now) {
@@ -28,12 +30,14 @@ void Marker::send(std::vector<Row*> rows) {
       [this, rows = std::move(rows), asked = bench_.loop.now()](Result<MarkReply> reply) mutable {
         under_way_ -= 1;
         bench_.timings.mark.observe(took(asked, bench_.loop.now()));
+        crash_here(CrashPoint::relay_marked, reply);
         if (reply)
           marked(rows, *reply);
         else
           failed(std::move(rows), reply.error());
         bench_.stir();
       });
+  crash_here(CrashPoint::relay_mark_asked);
 }
 
 void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {

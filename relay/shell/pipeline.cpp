@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/crash_point.hpp"
 
 namespace outbox::relay {
 namespace {
@@ -162,9 +163,11 @@ void Pipeline::keep_tenure(MonoTime now) {
   bench_.source.lease(
       {bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
       [this](Result<LeaseReply> reply) {
+        crash_here(CrashPoint::relay_leased, reply);
         leased(std::move(reply));
         stir();
       });
+  crash_here(CrashPoint::relay_lease_asked);
 }
 
 double Pipeline::sent_per_s(MonoTime now) {
@@ -200,6 +203,7 @@ void Pipeline::tenure_changed(Tenure::Change change) {
   bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
                                  {"next", "nothing is published until they are leased again"}});
   bench_.counters.tenures_lost += 1;
+  crash_here(CrashPoint::relay_lanes_lost);
   drain("lanes_lost");
   bench_.broker.purge();
   apply_lanes();
@@ -272,10 +276,12 @@ void Pipeline::send_give_back(std::vector<Lease> lanes) {
                                        {"kept", static_cast<std::int64_t>(tenure_.working().count())}});
   apply_lanes();
   bench_.source.give_back(bench_.options.owner, std::move(lanes), Leaving::no, [this](const Status&) {
+    crash_here(CrashPoint::relay_given_back);
     handing_over_ = false;
     tenure_.hint(bench_.loop.now());  // lost on the way, it stands in the answer and is given back again
     stir();
   });
+  crash_here(CrashPoint::relay_give_back_asked);
 }
 
 void Pipeline::drain(const char* why) {
@@ -345,9 +351,11 @@ void Pipeline::send_claim(const Claim& claim) {
   bench_.counters.claims += 1;
   bench_.source.claim(std::move(request), [this, claim, asked = bench_.loop.now()](Result<Batch> batch) {
     bench_.timings.claim.observe(took(asked, bench_.loop.now()));
+    if (batch && !batch->rows.empty()) crash_here(CrashPoint::relay_claimed, batch);
     claimed(claim, std::move(batch));
     stir();
   });
+  crash_here(CrashPoint::relay_claim_asked);
 }
 
 void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
@@ -409,6 +417,7 @@ ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
       yield.dropped += 1;
   }
   publisher_.pump(now);
+  if (yield.rows > 0) crash_here(CrashPoint::relay_published);
   return yield;
 }
 
@@ -420,6 +429,7 @@ void Pipeline::stop(std::function<void()> stopped) {
   bench_.signs.stopping = true;
   stop_by_ = bench_.loop.now() + bench_.options.stop_timeout;
   publisher_.drop_waiting();
+  crash_here(CrashPoint::relay_stopping);
   stir();
 }
 
@@ -444,7 +454,10 @@ void Pipeline::keep_stopping(MonoTime now) {
 void Pipeline::give_back() {
   giving_back_ = true;
   stop_by_ = bench_.loop.now() + stop_grace;
-  bench_.source.give_back(bench_.options.owner, {}, Leaving::yes, [this](const Status&) { close(); });
+  bench_.source.give_back(bench_.options.owner, {}, Leaving::yes, [this](const Status&) {
+    crash_here(CrashPoint::relay_stopped);
+    close();
+  });
 }
 
 void Pipeline::close() {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/crash_point.hpp"
 #include "relay/core/partitioner.hpp"
 
 namespace outbox::relay {
@@ -100,6 +101,7 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
     unreported_ += 1;
     bench_.counters.published += 1;
     topic.counters.published += 1;
+    crash_here(CrashPoint::relay_publishing);
     return Step::published;
   }
   row.stage = Stage::waiting;
@@ -136,6 +138,7 @@ void Publisher::report(const Delivery& delivery, const Moment& now) {
   bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, now.mono));
   bench_.timings.created_to_ack.observe(now.wall - row.message.available_at.value_or(row.message.created_at));
   bench_.flight.ack(row, delivery.partition, delivery.offset);
+  crash_here(CrashPoint::relay_acked);
   marker_.add(row);
 }
 

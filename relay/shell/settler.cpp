@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/crash_point.hpp"
 #include "relay/core/text.hpp"
 
 namespace outbox::relay {
@@ -48,6 +49,7 @@ void Settler::pump(MonoTime now) {
 void Settler::dig() {
   burying_ = true;
   bench_.source.bury(graves_.front().dead, [this](Status status) {
+    crash_here(CrashPoint::relay_buried, status);
     burying_ = false;
     answered(status, "bury");
     if (status) {
@@ -60,6 +62,7 @@ void Settler::dig() {
     }
     bench_.stir();
   });
+  crash_here(CrashPoint::relay_bury_asked);
 }
 
 // While the row is on its way to HELD, claims leave it out. Should its hold be released meanwhile, a later
@@ -81,6 +84,7 @@ void Settler::hold_all() {
   ids.reserve(rows.size());
   for (const Row* row : rows) ids.push_back(row->message.id);
   bench_.source.set_held(std::move(ids), [this, rows = std::move(rows)](Status status) {
+    crash_here(CrashPoint::relay_rows_held, status);
     holding_ = false;
     answered(status, "set_held");
     if (status) {

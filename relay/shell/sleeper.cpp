@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/crash_point.hpp"
+
 namespace outbox::relay {
 namespace {
 
@@ -27,6 +29,7 @@ void Sleeper::declare(Millis time, MonoTime now) {
   declaring_ = true;
   bench_.source.declare_asleep(time, [this, time, now](Status status) {
     declaring_ = false;
+    if (time.count() > 0) crash_here(CrashPoint::relay_asleep, status);
     if (status) {
       const bool fell_asleep = time.count() > 0 && asleep_until_ <= now;
       asleep_until_ = time.count() > 0 ? now + time : MonoTime{};

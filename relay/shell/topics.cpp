@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/crash_point.hpp"
+
 namespace outbox::relay {
 namespace {
 
@@ -89,6 +91,7 @@ void Topics::later(Topic& topic, const Error& error, const char* what) {
 void Topics::pin(Topic& topic) {
   topic.state = Topic::State::pinning;
   bench_.source.pin(topic.name, topic.partitions_seen, [this, &topic](Result<std::int32_t> pinned) {
+    crash_here(CrashPoint::relay_pinned, pinned);
     if (!pinned) {
       later(topic, pinned.error(), "topic_pin");
     } else {
@@ -102,6 +105,7 @@ void Topics::pin(Topic& topic) {
 void Topics::repin(Topic& topic) {
   topic.state = Topic::State::repinning;
   bench_.source.repin(topic.name, topic.partitions_seen, [this, &topic](Status status) {
+    crash_here(CrashPoint::relay_repinned, status);
     if (!status) {
       later(topic, status.error(), "topic_repin");
     } else {
@@ -123,6 +127,7 @@ void Topics::hold(Topic& topic, const std::string& reason) {
   bench_.gate.block(target_of(topic));
   for (Row* row : std::exchange(topic.waiting, {})) bench_.drop(*row);
   bench_.source.hold(target_of(topic), "kafka: " + reason, [this, &topic, reason](Status status) {
+    crash_here(CrashPoint::relay_topic_held, status);
     if (!status) {
       bench_.gate.unblock(target_of(topic));
       later(topic, status.error(), "topic_hold");
@@ -136,6 +141,7 @@ void Topics::hold(Topic& topic, const std::string& reason) {
     }
     bench_.stir();
   });
+  crash_here(CrashPoint::relay_hold_asked);
 }
 
 void Topics::begin() {
@@ -203,6 +209,7 @@ void Topics::probe(Topic& topic) {
 
 void Topics::release(Topic& topic) {
   bench_.source.release(target_of(topic), [this, &topic](Status status) {
+    crash_here(CrashPoint::relay_topic_released, status);
     topic.probing = false;
     if (status) {
       topic.held = false;
@@ -214,6 +221,7 @@ void Topics::release(Topic& topic) {
     }
     bench_.stir();
   });
+  crash_here(CrashPoint::relay_release_asked);
 }
 
 }  // namespace outbox::relay

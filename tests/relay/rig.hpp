@@ -37,7 +37,8 @@ struct RigOptions {
 struct StartOptions {
   std::string instance{};  ///< empty: a name of its own
   int lanes = 8;
-  std::string uri{};  ///< another way to the same database
+  std::string uri{};                         ///< another way to the same database
+  std::map<std::string, std::string> env{};  ///< of this one, besides the rig's
 };
 
 class RelayRig {
@@ -61,8 +62,10 @@ class RelayRig {
   Process& start(const StartOptions& start = {}) {
     const auto file = folder_ / ("outboxd" + start.instance + ".yaml");
     write_file(file, yaml(start));
+    auto env = start.env;
+    env.insert(options_.env.begin(), options_.env.end());
     relays_.push_back(std::make_unique<Process>(
-        OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", file.string()}, .env = options_.env}));
+        OUTBOXD_PROGRAM, ProcessOptions{.args = {"run", "-c", file.string()}, .env = std::move(env)}));
     return *relays_.back();
   }
   /// Another command on the same file, to its end.
