@@ -17,7 +17,8 @@ struct Unit {
 };
 
 // The largest first: format_value takes the first that divides.
-constexpr std::array duration_units{Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1000}, Unit{"ms", 1}};
+constexpr std::array duration_units{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
+                                    Unit{"s", 1000}, Unit{"ms", 1}};
 constexpr std::array size_units{Unit{"GiB", 1LL << 30},
                                 Unit{"MiB", 1LL << 20},
                                 Unit{"KiB", 1LL << 10},
@@ -27,7 +28,7 @@ constexpr std::array size_units{Unit{"GiB", 1LL << 30},
                                 Unit{"B", 1}};
 
 constexpr std::string_view no_duration =
-    "is not a duration: write a whole number and a unit (ms, s, m, h), such as 250ms or 5s";
+    "is not a duration: write a whole number and a unit (ms, s, m, h, d), such as 250ms or 5s";
 constexpr std::string_view no_size =
     "is not a size: write a whole number and a unit (B, kB, MB, GB, KiB, MiB, GiB), such as 64MiB";
 constexpr std::string_view no_count = "is not a whole number";

@@ -53,6 +53,7 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_dead_retry(bigint), {{schema}}.outbo
                           {{schema}}.outbox_cancel(uuid) TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_release(text, text, text, text, int) TO outbox_relay, outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int) TO outbox_relay, outbox_consumer, outbox_operator;
+GRANT EXECUTE ON FUNCTION {{schema}}.outbox_drop_partition(regclass, interval) TO outbox_relay, outbox_operator;
 
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;

@@ -67,8 +67,10 @@ void Admin::sample() {
 
 std::vector<PipelineView> Admin::views() const {
   std::vector<PipelineView> out;
+  out.reserve(subjects_.size());
   for (const AdminSubject& subject : subjects_)
-    out.push_back({subject.name, subject.pipeline->figures(options_.topics_max), subject.survey->figures()});
+    out.push_back({subject.name, subject.pipeline->figures(options_.topics_max), subject.survey->figures(),
+                   subject.source->upkeep()});
   return out;
 }
 

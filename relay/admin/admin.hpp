@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relay/io/http_server.hpp"
+#include "relay/io/postgres_source.hpp"
 #include "relay/io/survey.hpp"
 #include "relay/log/recent.hpp"
 #include "relay/metrics/process_figures.hpp"
@@ -28,6 +29,7 @@ struct AdminSubject {
   std::string name{};
   const Pipeline* pipeline = nullptr;
   const Survey* survey = nullptr;
+  const PostgresSource* source = nullptr;
 };
 
 struct PipelineView;

@@ -17,6 +17,7 @@
 #include "relay/commands/boot.hpp"
 #include "relay/commands/credentials.hpp"
 #include "relay/commands/service.hpp"
+#include "relay/commands/upkeep_log.hpp"
 #include "relay/commands/value_checks.hpp"
 #include "relay/config/changes.hpp"
 #include "relay/io/asio_loop.hpp"
@@ -58,7 +59,16 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
   return options;
 }
 
-relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint64_t seed) {
+relay::UpkeepOptions upkeep_options(const config::Retention& r, const log::Logger& logger) {
+  return {.partitions_ahead = r.partitions_ahead,
+          .old_rows = r.old_rows,
+          .replay_window = r.replay_window,
+          .every = r.every,
+          .on_note = [logger](const relay::UpkeepNote& note) { write_note(logger, note); }};
+}
+
+relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint64_t seed,
+                                            const log::Logger& logger) {
   relay::PostgresSourceOptions options;
   options.connect = {.uri = p.postgres.uri, .application_name = "outboxd " + p.name};
   options.table = pg::parse_table_name(p.source.table).value();
@@ -66,6 +76,7 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
   options.statements = p.postgres.prepared == config::Prepared::named ? relay::Statements::prepared
                                                                       : relay::Statements::unnamed;
   options.deadline = p.postgres.statement_deadline;
+  options.upkeep = upkeep_options(p.retention, logger);
   options.seed = seed;
   return options;
 }
@@ -144,7 +155,7 @@ class Daemon {
       return false;
     }
     const auto seed = std::hash<std::string>{}(config_.instance + p.name);
-    auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed));
+    auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed, log));
     auto pipeline =
         std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
     auto survey = std::make_unique<relay::Survey>(context_, survey_options(config_, p, seed + 1));
@@ -158,7 +169,7 @@ class Daemon {
     if (std::holds_alternative<relay::NoAddress>(options.listen)) return;
     std::vector<relay::AdminSubject> subjects;
     for (Running& r : running_) {
-      subjects.push_back({r.name, r.pipeline.get(), r.survey.get()});
+      subjects.push_back({r.name, r.pipeline.get(), r.survey.get(), r.source.get()});
       r.survey->start();
     }
     admin_ = std::make_unique<relay::Admin>(context_, loop_, std::move(options), std::move(subjects), recent_,
@@ -168,6 +179,7 @@ class Daemon {
 
   void serve() {
     std::vector<ServiceSubject> subjects;
+    subjects.reserve(running_.size());
     for (Running& r : running_)
       subjects.push_back({r.name, r.pipeline.get(), r.broker.get(), r.survey.get()});
     service_ =

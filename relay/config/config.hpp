@@ -52,6 +52,14 @@ struct Lease {
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
+struct Retention {
+  relay::OldRows old_rows{};
+  Millis replay_window{};
+  std::int32_t partitions_ahead = 0;
+  Millis every{};
+  friend bool operator==(const Retention&, const Retention&) = default;
+};
+
 /// One outbox table and the Kafka cluster it goes to.
 struct Pipeline {
   std::string name;  ///< unique in the file
@@ -60,6 +68,7 @@ struct Pipeline {
   Delivery delivery{};
   Publish publish;
   Lease lease;
+  Retention retention;
   std::map<std::string, std::string>
       kafka;  ///< librdkafka properties as written; none that breaks the promise
   friend bool operator==(const Pipeline&, const Pipeline&) = default;

@@ -25,7 +25,7 @@ where each value comes from, `outboxd config sample` prints [config/outboxd.yaml
 
 ## How values are written
 
-- Durations: a whole number and `ms`, `s`, `m` or `h`: `250ms`, `5s`, `2m`.
+- Durations: a whole number and `ms`, `s`, `m`, `h` or `d`: `250ms`, `5s`, `7d`.
 - Sizes: a whole number and `B`, `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (powers of 1024).
 - `${NAME}` is the environment variable NAME, which must be set; `${NAME:-default}` takes the default where it is unset or
   empty; `$$` is one `$`. What a variable holds is taken as it is, never read as YAML.

@@ -220,6 +220,38 @@ constexpr std::array pipeline_table{
                                              .doc = "How long lanes stay with an owner that has gone silent. "
                                                     "After a crash, the other instances take over this much "
                                                     "later at the most."}),
+    pipeline<&Pipeline::retention, &Retention::old_rows>(
+        {.path = "retention.old_rows",
+         .kind = Kind::choice,
+         .fallback = "remove",
+         .choices = "remove|keep",
+         .doc = "`remove`: a day goes as a whole once each of its rows is settled and was sent before the "
+                "replay window; a row that is pending, held or dead keeps its day. In a table without "
+                "partitions rows are deleted in small batches. `keep`: nothing is ever removed."}),
+    pipeline<&Pipeline::retention, &Retention::replay_window>(
+        {.path = "retention.replay_window",
+         .kind = Kind::duration,
+         .fallback = "7d",
+         .lowest = "1h",
+         .highest = "3650d",
+         .doc =
+             "For how long a sent row can still be sent again, should Kafka lose what it acknowledged or a "
+             "consumer what it did."}),
+    pipeline<&Pipeline::retention, &Retention::partitions_ahead>(
+        {.path = "retention.partitions_ahead",
+         .kind = Kind::count,
+         .fallback = "7",
+         .lowest = "0",
+         .highest = "366",
+         .doc = "How many days ahead partitions are made. A row without its day goes into the DEFAULT "
+                "partition, so a relay may be away for that long at no cost. 0: somebody else makes them."}),
+    pipeline<&Pipeline::retention, &Retention::every>(
+        {.path = "retention.every",
+         .kind = Kind::duration,
+         .fallback = "1h",
+         .lowest = "1s",
+         .highest = "1d",
+         .doc = "How often partitions are made and old rows looked for, by the instance that has lane 0."}),
 };
 
 }  // namespace

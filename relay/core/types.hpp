@@ -89,6 +89,7 @@ enum class Refusal {
 enum class TopicState { present, missing, forbidden };
 
 enum class AfterSent { mark, erase };
+enum class OldRows { remove, keep };  ///< what was sent before the replay window
 enum class OnDead { hold_key, let_pass };
 enum class HeaderPreset { plain, cloudevents, debezium };
 

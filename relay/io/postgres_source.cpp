@@ -7,14 +7,12 @@
 #include "relay/io/source_lease.hpp"
 #include "relay/io/source_link.hpp"
 #include "relay/io/source_mark.hpp"
+#include "relay/io/upkeep.hpp"
 
 namespace outbox::relay {
 namespace {
 
 using Results = Result<std::vector<pg::Rows>>;
-
-constexpr std::chrono::hours partitions_every{1};
-constexpr std::chrono::minutes partitions_again{1};
 
 std::string_view scope_text(HoldScope scope) {
   return scope == HoldScope::key ? "key" : "topic";
@@ -36,7 +34,8 @@ bool has_first_lane(const LeaseReply& reply) {
 
 struct PostgresSource::State {
   State(boost::asio::io_context& loop, PostgresSourceOptions options)
-      : link(std::make_shared<SourceLink>(loop, std::move(options))) {}
+      : upkeep(std::make_shared<Upkeep>(loop, options)),
+        link(std::make_shared<SourceLink>(loop, std::move(options))) {}
 
   // Calls made while the table is not known to be fit are answered with the reason.
   template <class D>
@@ -46,22 +45,8 @@ struct PostgresSource::State {
     return true;
   }
 
-  // A day without its partition costs a detour through the DEFAULT partition, so a failure is tried again, no
-  // more.
-  void ensure_partitions() {
-    const int days = link->options().partition_days;
-    if (days == 0 || std::chrono::steady_clock::now() < partitions_at) return;
-    partitions_at = std::chrono::steady_clock::now() + partitions_every;
-    pg::Params params;
-    params.i32(days);
-    link->run(Work::mark, {{link->sql()->ensure_partitions, std::move(params)}},
-              [this](const Results& results) {
-                if (!results) partitions_at = std::chrono::steady_clock::now() + partitions_again;
-              });
-  }
-
+  std::shared_ptr<Upkeep> upkeep;
   std::shared_ptr<SourceLink> link;
-  MonoTime partitions_at{};
   std::shared_ptr<ClaimBudget> budget = std::make_shared<ClaimBudget>();
 };
 
@@ -76,11 +61,13 @@ void PostgresSource::start(Events events) {
   state_->link->start(std::move(events));
 }
 void PostgresSource::stop() {
+  state_->upkeep->stop();
   state_->link->stop();
 }
 
 void PostgresSource::set_uri(const std::string& uri) {
   state_->link->set_uri(uri);
+  state_->upkeep->set_uri(uri);
 }
 
 void PostgresSource::claim(ClaimRequest request, Done<Batch> done) {
@@ -157,10 +144,11 @@ void PostgresSource::held_topics(Done<std::vector<std::string>> done) {
 
 void PostgresSource::lease(LeaseRequest request, Done<LeaseReply> done) {
   if (state_->refused(done)) return;
+  const MonoTime ends_at = std::chrono::steady_clock::now() + request.ttl;
   start_lease(state_->link, std::move(request),
-              [weak = std::weak_ptr(state_), done = std::move(done)](Result<LeaseReply> reply) {
+              [weak = std::weak_ptr(state_), done = std::move(done), ends_at](Result<LeaseReply> reply) {
                 const auto state = weak.lock();
-                if (state && reply && has_first_lane(*reply)) state->ensure_partitions();
+                if (state && reply && has_first_lane(*reply)) state->upkeep->owned_until(ends_at);
                 done(std::move(reply));
               });
 }
@@ -211,6 +199,10 @@ void PostgresSource::declare_asleep(Millis for_how_long, DoneStatus done) {
   params.i64(for_how_long.count()).text(state_->link->options().table.quoted_schema() + ".outbox_asleep");
   state_->link->run(Work::control, {{state_->link->sql()->asleep, std::move(params)}},
                     status_only(std::move(done)));
+}
+
+UpkeepFigures PostgresSource::upkeep() const {
+  return state_->upkeep->figures();
 }
 
 }  // namespace outbox::relay

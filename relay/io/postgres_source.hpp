@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
+#include "relay/io/upkeep_options.hpp"
 #include "relay/ports.hpp"
 
 namespace boost::asio {
@@ -35,8 +36,8 @@ struct PostgresSourceOptions {
   int connections = 2;  ///< 2..4: one claims, the others mark; the control connection comes on top
   Statements statements = Statements::prepared;
   Barrier barrier = Barrier::on;
-  Millis deadline{30'000};      ///< of one call
-  int partition_days = 7;       ///< made ahead, hourly, by the owner of lane 0; 0: somebody else makes them
+  Millis deadline{30'000};  ///< of one call
+  UpkeepOptions upkeep{};
   Millis inspect_again{2'000};  ///< after the table was found missing or unfit
   std::uint64_t seed = 1;       ///< of the reconnects' jitter
 };
@@ -66,6 +67,8 @@ class PostgresSource final : public Source {
   void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, DoneStatus done) override;
   void declare_asleep(Millis for_how_long, DoneStatus done) override;
+
+  [[nodiscard]] UpkeepFigures upkeep() const;
 
  private:
   struct State;

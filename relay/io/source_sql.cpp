@@ -48,7 +48,6 @@ SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
   pinned = fill(queries::source_pinned, {in_schema});
   repin = fill(queries::source_repin, {in_schema});
   asleep = fill(queries::source_asleep);
-  ensure_partitions = fill(queries::source_ensure_partitions, {in_schema});
 }
 
 PartitionSql::PartitionSql(const pg::TableName& table, const std::string& quoted) {

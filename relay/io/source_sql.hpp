@@ -20,7 +20,7 @@ struct SourceSql {
   Sql claim_by_shard, claim_flat, claim_due, claim_end;
   Sql mark_settings, mark_look, mark_leases, mark_cancelled, partition_names;
   Sql bury, hold, hold_lock, set_held, release, held_topics;
-  Sql lease, give_back, pin, pinned, repin, asleep, ensure_partitions;
+  Sql lease, give_back, pin, pinned, repin, asleep;
 };
 
 /// The statements that address one partition directly; `quoted` is its quoted name.

@@ -83,6 +83,14 @@ void collect_survey(std::string_view name, const SurveyFigures& s, MonoTime now,
   out.add(metric("outboxd_xmin_age_transactions"), {name}, facts.xmin_age);
 }
 
+void collect_upkeep(std::string_view name, const UpkeepFigures& f, Exposition& out) {
+  out.add(metric("outboxd_partitions_made_total"), {name}, f.partitions_made);
+  out.add(metric("outboxd_days_dropped_total"), {name}, f.days_dropped);
+  out.add(metric("outboxd_old_rows_deleted_total"), {name}, f.rows_deleted);
+  out.add(metric("outboxd_upkeep_put_off_total"), {name}, f.put_off);
+  out.add(metric("outboxd_upkeep_failed_total"), {name}, f.failed);
+}
+
 }  // namespace
 
 void collect(const ProcessFigures& process, Exposition& out) {
@@ -104,6 +112,7 @@ void collect(const PipelineView& pipeline, MonoTime now, Exposition& out) {
   collect_rows(pipeline.name, pipeline.figures, out);
   collect_topics(pipeline.name, pipeline.figures, out);
   collect_survey(pipeline.name, pipeline.survey, now, out);
+  collect_upkeep(pipeline.name, pipeline.upkeep, out);
 }
 
 }  // namespace outbox::relay

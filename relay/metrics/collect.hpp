@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "relay/io/survey_facts.hpp"
+#include "relay/io/upkeep_options.hpp"
 #include "relay/metrics/exposition.hpp"
 #include "relay/metrics/process_figures.hpp"
 #include "relay/shell/figures.hpp"
@@ -17,6 +18,7 @@ struct PipelineView {
   std::string_view name{};
   Figures figures{};
   SurveyFigures survey{};
+  UpkeepFigures upkeep{};
 };
 
 void collect(const ProcessFigures& process, Exposition& out);

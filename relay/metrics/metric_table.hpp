@@ -142,6 +142,17 @@ inline constexpr std::array metric_table{
                 "How long the last survey took."},
     MetricFacts{"outboxd_surveys_failed_total", MetricType::counter, "surveys", "pipeline",
                 "Surveys that ended in an error."},
+    // Upkeep, by the instance that has lane 0; the others count nothing.
+    MetricFacts{"outboxd_partitions_made_total", MetricType::counter, "partitions", "pipeline",
+                "Daily partitions made ahead, by this process."},
+    MetricFacts{"outboxd_days_dropped_total", MetricType::counter, "partitions", "pipeline",
+                "Old days dropped, by this process."},
+    MetricFacts{"outboxd_old_rows_deleted_total", MetricType::counter, "rows", "pipeline",
+                "Old rows deleted from the DEFAULT partition, or from a table without partitions."},
+    MetricFacts{"outboxd_upkeep_put_off_total", MetricType::counter, "statements", "pipeline",
+                "Partitions not made or dropped because a lock was not had in time; tried again."},
+    MetricFacts{"outboxd_upkeep_failed_total", MetricType::counter, "statements", "pipeline",
+                "Upkeep that ended in an error; tried again."},
 };
 
 /// A row of the table.

@@ -52,6 +52,7 @@ void PostgresWorld::start_source(const std::string& user) {
   options.connections = options_.connections;
   options.barrier = options_.barrier;
   options.inspect_again = Millis{50};
+  options.upkeep = options_.upkeep;
   links.clear();
   source_ = std::make_unique<relay::PostgresSource>(loop_, options);
   source_->start({.on_hint = [this] { ++hints; },

@@ -22,6 +22,7 @@ struct PostgresWorldOptions {
   std::string server = shared_postgres();
   relay::Barrier barrier = relay::Barrier::on;
   int connections = 2;
+  relay::UpkeepOptions upkeep{};
   bool migrated = true;  ///< false: there is no table
   bool started = true;   ///< false: start_source() comes later
 };

@@ -54,7 +54,7 @@ TEST_CASE("every partition has the table's indexes and its own storage settings"
   auto& sql = outbox.sql();
   CHECK(ask(sql,
             "SELECT DISTINCT count(*) FROM pg_index JOIN pg_inherits ON indrelid = inhrelid "
-            "WHERE inhparent = 'outbox_msg'::regclass GROUP BY indrelid") == "5");
+            "WHERE inhparent = 'outbox_msg'::regclass GROUP BY indrelid") == "6");
   CHECK(ask(sql,
             "SELECT count(*) FROM pg_class JOIN pg_inherits ON oid = inhrelid WHERE inhparent = "
             "'outbox_msg'::regclass "

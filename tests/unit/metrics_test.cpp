@@ -18,7 +18,7 @@ const Timings timings = [] {
 }();
 
 PipelineView full_view() {
-  PipelineView view{.name = "payments", .figures = {}, .survey = {}};
+  PipelineView view{.name = "payments", .figures = {}, .survey = {}, .upkeep = {}};
   view.figures.phase = "working";
   view.figures.timings = &timings;
   view.figures.counters.marked = 42;
