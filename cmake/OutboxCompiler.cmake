@@ -22,6 +22,10 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:
 add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>
                     $<$<CONFIG:Release,RelWithDebInfo>:-fstack-protector-strong>)
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+# Addresses of foreign functions are resolved at the start and then read-only. tests/hardening checks all of this.
+include(CheckPIESupported)
+check_pie_supported()
+add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
 
 # One of: empty, asan (address + undefined), tsan, coverage. Set by the presets.
 set(OUTBOX_INSTRUMENT "" CACHE STRING "asan, tsan or coverage")

@@ -56,7 +56,7 @@ TEST_CASE("a uri that does not parse is fatal, with a reason and without any par
   }
 }
 
-TEST_CASE("credentials are who connects and whom it trusts; where it connects to is not") {
+TEST_CASE("credentials are who connects and whom it trusts, and not where it connects to") {
   const std::string was = "postgresql://u:old@h:1/d?sslmode=verify-full&sslrootcert=/a";
   for (const char* is : {"postgresql://u:new@h:1/d?sslmode=verify-full&sslrootcert=/a",
                          "postgresql://other:old@h:1/d?sslmode=verify-full&sslrootcert=/a",

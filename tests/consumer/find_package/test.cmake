@@ -1,5 +1,6 @@
 # Installs the consumer library into an empty prefix, then configures, builds and runs the project in this folder against
-# it, as somebody else would. Given: BUILD, WORK, GENERATOR, CXX_FLAGS, LINK_FLAGS.
+# it, as somebody else would: against the archive, against the shared library, and by pkg-config alone. Given: BUILD,
+# WORK, GENERATOR, CXX, CXX_FLAGS, LINK_FLAGS, LIBDIR (below the prefix).
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT code EQUAL 0)
@@ -9,14 +10,39 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${BUILD} --component consumer --prefix ${WORK}/prefix)
+foreach(component library consumer)
+  run(${CMAKE_COMMAND} --install ${BUILD} --component ${component} --prefix ${WORK}/prefix)
+endforeach()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/prefix
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/service)
-if(NOT output MATCHES "enable.auto.commit=true: refused")
-  message(FATAL_ERROR "the service ran, and said: ${output}")
-endif()
+set(library ${WORK}/prefix/${LIBDIR}/liboutbox_consumer.so)
+set(ENV{PKG_CONFIG_PATH} ${WORK}/prefix/${LIBDIR}/pkgconfig)
+run(sh -c "${CXX} -std=c++20 ${CXX_FLAGS} ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${WORK}/build/service_pkg_config \
+           $(pkg-config --cflags --libs outbox-consumer) ${LINK_FLAGS}")
+set(ENV{LD_LIBRARY_PATH} ${WORK}/prefix/${LIBDIR})
+foreach(service service_consumer service_consumer_shared service_pkg_config)
+  run(${WORK}/build/${service})
+  if(NOT output MATCHES "enable.auto.commit=true: refused")
+    message(FATAL_ERROR "${service} ran, and said: ${output}")
+  endif()
+  run(readelf -d ${WORK}/build/${service})
+  string(REGEX MATCH "NEEDED[^\n]*liboutbox_consumer\\.so\\.[0-9]+\\.[0-9]+\\]" needs "${output}")
+  if(service STREQUAL "service_consumer" AND needs OR NOT service STREQUAL "service_consumer" AND NOT needs)
+    message(FATAL_ERROR "${service} loads at its start: '${needs}'")
+  endif()
+endforeach()
+
+# The shared library shows its public names and nothing else, so that nobody can come to lean on what is inside.
+run(sh -c "nm -D --defined-only --demangle ${library} | cut -d' ' -f3-")
+string(REGEX REPLACE "\n$" "" names "${output}")
+string(REPLACE ";" "" names "${names}")
+string(REPLACE "\n" ";" names "${names}")
+foreach(name IN LISTS names)
+  if(name MATCHES "::State::" OR NOT name MATCHES "^((typeinfo (name )?|vtable )for )?outbox::(Consumer|ConsumerError|Inbox|Message|Param|Rows|SqlError|Transaction|foreign_id(_namespace)?|parse_uuid|to_string)(::|\\(|\\[|$)")
+    message(FATAL_ERROR "the shared library shows ${name}")
+  endif()
+endforeach()
 
 # The public headers need the standard library only.
 file(GLOB_RECURSE headers ${WORK}/prefix/include/*.hpp)
