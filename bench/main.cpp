@@ -13,6 +13,7 @@
 #include "bench/poll_cost.hpp"
 #include "bench/report.hpp"
 #include "bench/supervise.hpp"
+#include "bench/takeover.hpp"
 
 namespace {
 
@@ -27,7 +28,7 @@ void add_options(CLI::App& app, Options& o, std::vector<std::string>& only) {
                  "a superuser's uri, postgresql://user@host:port/database; else its own");
   app.add_option("--kafka", o.kafka, "HOST:PORT; else its own");
   app.add_option("--results", o.results, "the JSON file")->capture_default_str();
-  app.add_option("--only", only, "some of: drain latency poll large");
+  app.add_option("--only", only, "some of: drain latency poll large takeover");
   app.add_flag("--quick", o.quick, "one round, smaller numbers: less than two minutes");
   app.add_option("--rounds", o.rounds)->check(CLI::Range(1, 99));
   app.add_option("--rows", o.rows, "of the backlog")->check(CLI::Range(1'000, 50'000'000));
@@ -68,6 +69,7 @@ int run(int argc, char** argv) {
   measure("latency", only, figures, [&] { bench::measure_latency(stage, options, figures); });
   measure("poll", only, figures, [&] { bench::measure_poll_cost(stage, options, figures); });
   measure("large", only, figures, [&] { bench::measure_large_rows(stage, options, figures); });
+  measure("takeover", only, figures, [&] { bench::measure_takeover(stage, options, figures); });
   bench::report(stage, options, figures, load_before);
   return figures.failures().empty() ? 0 : 1;
 }

@@ -60,6 +60,10 @@ void Relay::check() {
   if (!process_->running()) throw std::runtime_error("outboxd ended by itself:\n" + process_->errors());
 }
 
+void Relay::signal(int number) {
+  process_->kill(number);
+}
+
 void Relay::stop() {
   check();
   process_->kill(SIGTERM);

@@ -25,6 +25,7 @@ class Relay {
   [[nodiscard]] double rss_peak_mib() const;  ///< VmHWM
   /// Throws, with what it wrote last, where it has ended.
   void check();
+  void signal(int number);
   void stop();  ///< SIGTERM; it must exit with 0
 
  private:

@@ -55,6 +55,8 @@ constexpr std::array lines{
     Line{"poll_empty_us", "a poll, no row in the table"},
     Line{"poll_sent_rows_us", "a poll, many SENT rows"},
     Line{"sent_rows_poll_ratio", "the one over the other", 2, Bar::at_most, 2},
+    Line{"takeover_kill_s", "another instance's rows after kill -9, ttl 5 s", 2, Bar::at_most, 6},
+    Line{"takeover_term_s", "the same after SIGTERM", 2, Bar::at_most, 1},
 };
 
 std::optional<bool> passes(const Line& line, const Figures& figures) {
@@ -103,7 +105,11 @@ Json method() {
       {"cpu", "user and system time of the outboxd process; cpu_s_per_million counts its start as well"},
       {"rss", "VmHWM of the outboxd process at the end of the drain"},
       {"poll",
-       "claim_flat, claim_due and claim_end, prepared, by one session; SENT rows were inserted as such"}};
+       "claim_flat, claim_due and claim_end, prepared, by one session; SENT rows were inserted as such"},
+      {"takeover",
+       "two instances share the lanes; one gets SIGKILL or SIGTERM, and 1,000 rows of as many keys are "
+       "inserted "
+       "at that moment: until the last of them is marked"}};
 }
 
 Json versions(const Stage& stage) {

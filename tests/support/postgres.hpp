@@ -18,6 +18,7 @@ enum class StopMode { smart, fast, immediate };
 
 struct PostgresOptions {
   std::map<std::string, std::string> settings{};  ///< postgresql.conf, such as {"synchronous_commit", "off"}
+  const class PostgresServer* standby_of = nullptr;  ///< a copy that follows this server, by streaming
   std::string host_auth = "trust";   ///< pg_hba.conf's method for 127.0.0.1; the unix socket always trusts
   std::optional<Certificate> tls{};  ///< the server's; where given, 127.0.0.1 takes TLS connections alone
 };
@@ -35,8 +36,9 @@ class PostgresServer {
   /// Again, on the same port with the same data; returns when it takes connections.
   void start();
   void stop(StopMode mode = StopMode::fast);
-  void kill();   ///< SIGKILL to all of it: the machine lost power
-  void pause();  ///< SIGSTOP to all of it: connections stay open and nothing answers
+  void promote();  ///< a standby becomes a primary
+  void kill();     ///< SIGKILL to all of it: the machine lost power
+  void pause();    ///< SIGSTOP to all of it: connections stay open and nothing answers
   void resume();
 
   [[nodiscard]] int port() const;

@@ -53,6 +53,14 @@ std::vector<pid_t> children_of(pid_t parent) {
   return out;
 }
 
+// With all that a standby needs in order to follow it.
+void copy_of(const PostgresServer& primary, const fs::path& folder) {
+  ProcessOptions options{.args = {"-d", primary.uri(), "-D", folder, "-X", "stream", "-c", "fast", "-R"},
+                         .user = postgres_user()};
+  const Finished copied = run_program(postgres_program("pg_basebackup"), std::move(options), Millis{60'000});
+  if (copied.status.code != 0) throw std::runtime_error("pg_basebackup failed: " + copied.errors);
+}
+
 }  // namespace
 
 struct PostgresServer::State {
@@ -124,6 +132,11 @@ PostgresServer::PostgresServer(PostgresOptions options) : state_(std::make_uniqu
   const fs::path& folder = state_->folder.path();
   if (user && ::chown(folder.c_str(), user->first, user->second) != 0)
     throw std::runtime_error("chown failed");
+  if (state_->options.standby_of != nullptr) {
+    copy_of(*state_->options.standby_of, folder / "data");
+    start();
+    return;
+  }
   make_data_folder(folder / "data");
   write_file(folder / "data/pg_hba.conf",
              "local all all trust\nlocal replication all trust\n" + state_->host_rules());
@@ -152,6 +165,10 @@ void PostgresServer::start() {
 void PostgresServer::stop(StopMode mode) {
   state_->server->kill(mode == StopMode::smart ? SIGTERM : mode == StopMode::fast ? SIGINT : SIGQUIT);
   state_->server->wait();
+}
+
+void PostgresServer::promote() {
+  must(must(pg::Session::connect({.uri = uri()})).exec("SELECT pg_promote()"));
 }
 
 void PostgresServer::kill() {
