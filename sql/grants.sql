@@ -6,7 +6,7 @@
 --   outbox_relay     the relay logs in as this one; set its password, or a line of pg_hba.conf.
 --   outbox_consumer  a service that consumes: what it has processed, what it could not. Grant it to the service's role.
 --   outbox_operator  a person: reads everything, ends holds and dead rows through functions only.
---   outbox_monitor   a dashboard: counts and times, never a key, a payload or a header.
+--   outbox_monitor   a dashboard: counts and times, never a key, a payload, its hash or a header.
 DO $outbox$
 DECLARE
   wanted record;
@@ -58,8 +58,12 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_drop_partition(regclass, interval) T
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;
 GRANT SELECT (source, scope, topic, partition, since) ON {{schema}}.outbox_hold TO outbox_monitor;
-GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_instance, {{schema}}.outbox_topic, {{schema}}.processed_msgs,
+GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_instance, {{schema}}.outbox_topic,
                 {{schema}}.inbox_consumer
+  TO outbox_monitor;
+-- A payload of few possible values, such as an amount, can be found by its hash.
+REVOKE SELECT ON {{schema}}.processed_msgs FROM outbox_monitor;
+GRANT SELECT (consumer, msg_id, id_time, state, topic, partition, "offset", processed_at) ON {{schema}}.processed_msgs
   TO outbox_monitor;
 GRANT SELECT (id, consumer, msg_id, topic, partition, "offset", verdict, attempts, created_at, resolved_at, resolution)
   ON {{schema}}.dead_msgs TO outbox_monitor;

@@ -134,10 +134,70 @@ TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a he
        "SELECT * FROM outbox_instance", "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
        "SELECT version FROM outbox_migration"});
   check_denied(monitor, {"SELECT body FROM outbox_msg", "SELECT msg_key FROM outbox_msg",
-                         "SELECT headers FROM outbox_msg", "SELECT last_error FROM outbox_msg",
-                         "SELECT msg_key FROM outbox_hold", "SELECT body FROM dead_msgs",
-                         "SELECT body FROM " + any_partition(outbox), "UPDATE outbox_msg SET status = 'SENT'",
+                         "SELECT headers FROM outbox_msg", "SELECT payload_sha256 FROM processed_msgs",
+                         "SELECT last_error FROM outbox_msg", "SELECT msg_key FROM outbox_hold",
+                         "SELECT body FROM dead_msgs", "SELECT body FROM " + any_partition(outbox),
+                         "UPDATE outbox_msg SET status = 'SENT'",
                          "SELECT outbox_release('public.outbox_msg', 'topic', 't')"});
+}
+
+// Laws over everything that the schema holds, so that what is added later is judged, too.
+TEST_CASE(
+    "nobody but the five roles may do anything, and what runs with the owner's rights is closed to all "
+    "others") {
+  OutboxDatabase outbox({.table = {"app_schema", "outbox_msg"}});
+  outbox.with_roles();
+  auto& sql = outbox.sql();
+  CHECK(ask(sql,
+            "SELECT oid::regclass FROM pg_class, aclexplode(relacl) a WHERE relnamespace = "
+            "'app_schema'::regnamespace AND a.grantee = 0") == "");
+  CHECK(ask(sql,
+            "SELECT attrelid::regclass FROM pg_attribute JOIN pg_class c ON c.oid = attrelid, "
+            "aclexplode(attacl) a WHERE relnamespace = 'app_schema'::regnamespace AND a.grantee = 0") == "");
+  // No acl at all is PostgreSQL's default, by which PUBLIC may execute.
+  CHECK(ask(sql,
+            "SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'app_schema'::regnamespace AND "
+            "prosecdef AND prorettype <> 'trigger'::regtype AND has_function_privilege('public', p.oid, "
+            "'EXECUTE')") == "");
+  CHECK(ask(sql,
+            "SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'app_schema'::regnamespace AND "
+            "prosecdef AND NOT coalesce(array_to_string(proconfig, ',') LIKE '%search_path=%', false)") ==
+        "");
+  CHECK(std::stoi(ask(sql,
+                      "SELECT count(*) FROM pg_proc WHERE pronamespace = 'app_schema'::regnamespace AND "
+                      "prosecdef")) >= 5);
+}
+
+TEST_CASE("by role: which tables may be written at all, and what a dashboard may never read") {
+  OutboxDatabase outbox({.table = {"app_schema", "outbox_msg"}});
+  outbox.with_roles();
+  // Partitions have the rights of their table, which the tests above try.
+  const auto writes = [&](const std::string& role) {
+    return ask(
+        outbox.sql(),
+        "SELECT c.relname || ':' || string_agg(right_, '+' ORDER BY right_) FROM pg_class c, unnest(ARRAY["
+        "'DELETE', 'INSERT', 'TRUNCATE', 'UPDATE']) right_ WHERE c.relnamespace = "
+        "'app_schema'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND "
+        "(has_table_privilege($1, c.oid, right_) OR right_ IN ('INSERT', 'UPDATE') AND "
+        "has_any_column_privilege($1, c.oid, right_)) GROUP BY c.relname ORDER BY c.relname",
+        pg::Params{}.text(role));
+  };
+  CHECK(writes("outbox_app") == "outbox_msg:INSERT");
+  CHECK(writes("outbox_relay") ==
+        "outbox_hold:DELETE+INSERT+UPDATE outbox_instance:DELETE+INSERT+UPDATE "
+        "outbox_lease:DELETE+INSERT+UPDATE "
+        "outbox_msg:DELETE+UPDATE outbox_topic:INSERT+UPDATE");
+  CHECK(writes("outbox_consumer") ==
+        "dead_msgs:INSERT+UPDATE inbox_consumer:INSERT+UPDATE inbox_parked_key:DELETE+INSERT+UPDATE "
+        "inbox_seq:INSERT+UPDATE inbox_version:INSERT+UPDATE processed_msgs:INSERT+UPDATE");
+  CHECK(writes("outbox_operator") == "dead_msgs:UPDATE");
+  CHECK(writes("outbox_monitor") == "");
+  CHECK(ask(outbox.sql(),
+            "SELECT c.relname || '.' || attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE "
+            "relnamespace = 'app_schema'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND "
+            "attname ~ '(body|key|header|payload|last_error|reason|entity)' AND attname NOT IN "
+            "('body_bytes') AND "
+            "has_column_privilege('outbox_monitor', c.oid, attnum, 'SELECT')") == "");
 }
 
 TEST_CASE("the grants may be applied again") {
