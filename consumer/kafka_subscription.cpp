@@ -58,6 +58,7 @@ class KafkaSubscription final : public Subscription {
                            rd_kafka_topic_partition_list_t* partitions, void* self) noexcept;
   static void on_error(rd_kafka_t* client, int error, const char* reason, void* self) noexcept;
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text) noexcept;
+  void serve(const KafkaEvent& event);
   void assigned(rd_kafka_topic_partition_list_t* partitions);
   void revoked(rd_kafka_topic_partition_list_t* partitions);
   [[nodiscard]] rd_kafka_resp_err_t commit_and_wait(const rd_kafka_topic_partition_list_t* offsets);
@@ -173,17 +174,18 @@ rd_kafka_resp_err_t KafkaSubscription::commit_and_wait(const rd_kafka_topic_part
 
 // librdkafka's own close waits, without an end, for a commit whose coordinator is away. Without an answer
 // within close_patience the client is let go as it is: the group finds out by its session's time-out, and
-// what was not committed comes again as duplicates.
+// what was not committed comes again as duplicates. Served as events, not by rd_kafka_queue_poll_callback,
+// which aborts where the queue still holds records that nobody asked for.
 void KafkaSubscription::close() {
   if (!client_) return;
   const auto deadline = std::chrono::steady_clock::now() + close_patience;
   {
-    const KafkaQueue callbacks{rd_kafka_queue_new(client_.get())};
-    if (auto* error = rd_kafka_consumer_close_queue(client_.get(), callbacks.get()))
+    const KafkaQueue events{rd_kafka_queue_new(client_.get())};
+    if (auto* error = rd_kafka_consumer_close_queue(client_.get(), events.get()))
       rd_kafka_error_destroy(error);
     else
       while (!rd_kafka_consumer_closed(client_.get()) && std::chrono::steady_clock::now() < deadline)
-        rd_kafka_queue_poll_callback(callbacks.get(), 100);
+        serve(KafkaEvent{rd_kafka_queue_poll(events.get(), 100)});
   }
   if (!rd_kafka_consumer_closed(client_.get()))
     say("kafka_close_given_up next=\"what was not committed comes again as duplicates\"");
@@ -235,6 +237,12 @@ void KafkaSubscription::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
     self.revoked(partitions);
   else
     self.unassign(partitions);
+}
+
+void KafkaSubscription::serve(const KafkaEvent& event) {
+  if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_REBALANCE)
+    on_rebalance(client_.get(), rd_kafka_event_error(event.get()),
+                 rd_kafka_event_topic_partition_list(event.get()), this);
 }
 
 void KafkaSubscription::on_error(rd_kafka_t*, int error, const char* reason, void* opaque) noexcept {

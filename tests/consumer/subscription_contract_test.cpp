@@ -119,6 +119,19 @@ TEST_CASE_TEMPLATE(
   member.subscription->close();
 }
 
+TEST_CASE_TEMPLATE("a member that closes with records unread leaves them to the next", World, FakeWorld,
+                   KafkaWorld) {
+  World world;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Letter> many(2000, Letter{.body = std::string(100, 'x')});
+    world.send(many);
+    Member member(world.member());
+    member.poll_until(0, 1);
+    CHECK(member.offsets[0].front() == 0);
+    member.subscription->close();
+  }
+}
+
 TEST_CASE_TEMPLATE("closing revokes what is assigned as handed over, and a commit from within counts", World,
                    FakeWorld, KafkaWorld) {
   World world;
