@@ -5,14 +5,15 @@
 #include <thread>
 
 #include "consumer/consumer_loop.hpp"
-#include "consumer/core/horizon.hpp"
 #include "consumer/core/kafka_settings.hpp"
-#include "consumer/kafka_retention.hpp"
+#include "consumer/horizon_watch.hpp"
 #include "consumer/kafka_subscription.hpp"
 #include "consumer/upkeep_timer.hpp"
 
 namespace outbox {
 namespace {
+
+constexpr Millis silence_max{10'000};  // of a cluster in reach that is asked how long it keeps its topics
 
 void require(bool holds, const std::string& what) {
   if (!holds) throw ConsumerError("outbox: " + what);
@@ -36,7 +37,12 @@ void check_bounds(const ConsumerOptions& o) {
 std::map<std::string, std::string> checked_properties(const ConsumerOptions& o) {
   auto settings = kafka_settings(o.kafka, o.name);
   std::string all;
-  for (const auto& one : settings.refused) all += (all.empty() ? "kafka: " : "; ") + one;
+  for (const auto& [property, why] : settings.refused) {
+    const auto given = o.kafka.find(property);
+    all.append(all.empty() ? "kafka: " : "; ").append(property);
+    if (given != o.kafka.end() && !secret_property(property)) all.append("=").append(given->second);
+    all.append(": ").append(why);
+  }
   require(all.empty(), all);
   return std::move(settings.properties);
 }
@@ -48,6 +54,7 @@ InboxOptions inbox_options(const ConsumerOptions& o) {
           .attempts_max = o.attempts_max,
           .after_attempts = o.after_attempts,
           .guard = o.guard,
+          .id_of = o.id_of,
           .horizon = o.horizon,
           .on_outcome = o.on_outcome};
 }
@@ -64,7 +71,8 @@ LoopOptions loop_options(const ConsumerOptions& o) {
                      .buffer_rows_max = std::int64_t{o.batch_rows_max} * 10,
                      .buffer_bytes_max = o.buffer_bytes_max,
                      .backoff = {o.backoff_initial, o.backoff_max},
-                     .workers = o.workers},
+                     .workers = o.workers,
+                     .order = o.order},
           .commit_interval = o.commit_interval,
           .drain_timeout = o.drain_timeout,
           .dead_retry_interval = o.dead_retry_interval,
@@ -113,22 +121,31 @@ struct Consumer::State {
     });
   }
 
-  void check_horizon() {
-    if (options.horizon_check == HorizonCheck::unchecked) return options.log("horizon: unchecked");
-    if (options.horizon == forever) return;
+  [[nodiscard]] HorizonRule horizon_rule() const {
+    return {properties, options.horizon, options.publish_delay_max};
+  }
+
+  /// The topics that are not there yet.
+  std::vector<std::string> check_horizon() {
+    if (options.horizon_check == HorizonCheck::unchecked) options.log("horizon: unchecked");
+    if (options.horizon_check == HorizonCheck::unchecked || options.horizon == forever) return {};
+    std::vector<std::string> missing;
+    std::optional<MonoTime> silent_since;
     insist("kafka_away", [&]() -> std::optional<std::string> {
-      const auto answer = read_retention(properties, options.topics);
-      if (!answer && answer.error().disposition == Disposition::retry) return answer.error().text();
-      if (!answer) throw ConsumerError(answer.error().text());
-      for (const auto& topic : answer->untold)
-        options.log("horizon_not_checked topic=" + topic +
-                    " reason=\"it is not there yet, or its cluster does not describe it\"");
-      for (const auto& topic : answer->topics)
-        if (const auto fault = horizon_fault(topic, options.horizon, options.publish_delay_max))
-          throw ConsumerError(
-              *fault + "; raise horizon (outbox::forever is the longest), or say horizon_check = unchecked");
+      const auto answer = judge_horizon(horizon_rule(), options.topics);
+      if (!answer && answer.error().disposition != Disposition::retry)
+        throw ConsumerError(answer.error().text());
+      if (!answer) return answer.error().text();
+      if (answer->silent) {
+        const MonoTime now = std::chrono::steady_clock::now();
+        if (!silent_since) silent_since = now;
+        if (now - *silent_since > silence_max) throw ConsumerError(silent_cluster());
+        return silent_cluster();
+      }
+      missing = answer->missing;
       return std::nullopt;
     });
+    return missing;
   }
 
   void run(const LoopWork& work) {
@@ -137,13 +154,24 @@ struct Consumer::State {
       ~Rearm() { stop = false; }
     } const rearm{stop};
     wait_for_database();
-    check_horizon();
+    const auto missing = check_horizon();
     if (stop) return;
-    const UpkeepTimer upkeep(upkeep_options(options), options.maintain_interval, options.log);
-    auto subscription =
-        subscribe_kafka({.properties = properties, .topics = options.topics, .start_at = options.start_at});
-    if (!subscription) throw ConsumerError(subscription.error().text());
-    ConsumerLoop(inboxes, **subscription, counters, loop_options(options)).run(work, stop);
+    std::string refused;  // the watch's alone until it is destroyed
+    {
+      const UpkeepTimer upkeep(upkeep_options(options), options.maintain_interval, options.log);
+      const HorizonWatch watch(
+          horizon_rule(), missing,
+          [&](std::string why) {
+            refused = std::move(why);
+            stop = true;
+          },
+          options.log);
+      auto subscription =
+          subscribe_kafka({.properties = properties, .topics = options.topics, .start_at = options.start_at});
+      if (!subscription) throw ConsumerError(subscription.error().text());
+      ConsumerLoop(inboxes, **subscription, counters, loop_options(options)).run(work, stop);
+    }
+    if (!refused.empty()) throw ConsumerError(refused);
   }
 
   ConsumerOptions options;

@@ -45,7 +45,7 @@ void InboxSession::disconnect() {
 BatchResult InboxSession::once(const Work& work) {
   if (const Status up = connect(); !up)
     return RolledBack{{Failure::Kind::transient, up.error().text()}, std::nullopt};
-  return work(InboxContext{*session_, statements_, consumer_, body_type_, guard_});
+  return work(InboxContext{*session_, statements_, consumer_, body_type_, guard_, id_of_});
 }
 
 BatchResult InboxSession::run(const Work& work) {

@@ -22,6 +22,7 @@ class InboxSession {
       : uri_(options.postgres),
         consumer_(options.name),
         guard_(options.guard),
+        id_of_(options.id_of),
         horizon_(options.horizon),
         statements_(std::move(statements)) {}
 
@@ -35,6 +36,8 @@ class InboxSession {
 
   /// See Inbox::maintain().
   [[nodiscard]] Result<Upkeep> maintain();
+
+  [[nodiscard]] const IdOf& id_of() const noexcept { return id_of_; }
 
   /// Asks the server to cancel what runs now, and has run() repeat nothing and begin nothing until the next
   /// forget_cancel(). Any thread.
@@ -51,6 +54,7 @@ class InboxSession {
   std::string uri_;
   std::string consumer_;
   Guard guard_;
+  IdOf id_of_;
   std::chrono::hours horizon_;
   Statements statements_;
   std::string body_type_;

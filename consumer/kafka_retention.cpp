@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <string_view>
 
 #include "consumer/kafka_handles.hpp"
@@ -17,7 +18,20 @@ using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, DestroyHandle<rd_k
 
 void say_nothing(const rd_kafka_t*, int, const char*, const char*) noexcept {}
 
-Result<Admin> make_client(const std::map<std::string, std::string>& properties) {
+/// What a broker's connection failed of: a request knows only that there is none.
+struct LastError {
+  std::mutex mutex;
+  std::string reason;
+};
+
+void keep_error(rd_kafka_t*, int code, const char* reason, void* self) noexcept {
+  auto& last = *static_cast<LastError*>(self);
+  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) return;  // says nothing more
+  const std::lock_guard lock(last.mutex);
+  last.reason = reason ? reason : "";
+}
+
+Result<Admin> make_client(const std::map<std::string, std::string>& properties, LastError& last) {
   KafkaConf conf{rd_kafka_conf_new()};
   char reason[512];
   for (const auto& [property, value] : properties)
@@ -25,6 +39,8 @@ Result<Admin> make_client(const std::map<std::string, std::string>& properties) 
         RD_KAFKA_CONF_OK)
       return failure(Disposition::fatal, std::string("kafka: ") + reason);
   rd_kafka_conf_set_log_cb(conf.get(), &say_nothing);
+  rd_kafka_conf_set_opaque(conf.get(), &last);
+  rd_kafka_conf_set_error_cb(conf.get(), &keep_error);
   Admin client{rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof reason)};
   if (!client) return failure(Disposition::fatal, std::string("kafka: ") + reason);
   static_cast<void>(conf.release());  // the client has it
@@ -53,13 +69,15 @@ std::chrono::milliseconds read_ms(const char* value) {
 }
 
 /// So that a cluster which is away is told from one that does not know the request.
-Status reach(rd_kafka_t* client, const std::string& any_topic) {
+Status reach(rd_kafka_t* client, const std::string& any_topic, LastError& last) {
   const KafkaTopic topic{rd_kafka_topic_new(client, any_topic.c_str(), nullptr)};
   const rd_kafka_metadata_t* raw = nullptr;
   const auto error = rd_kafka_metadata(client, 0, topic.get(), &raw, answer_ms_max);
   const KafkaMetadata metadata{raw};
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
-  return refused(error, "the topics", nullptr);
+  rd_kafka_poll(client, 0);  // error events are told here
+  const std::lock_guard lock(last.mutex);
+  return refused(error, "the topics", last.reason.empty() ? nullptr : last.reason.c_str());
 }
 
 TopicRetention retention_of(const rd_kafka_ConfigResource_t* resource) {
@@ -87,7 +105,7 @@ Result<RetentionAnswer> read_answer(const rd_kafka_event_t* event) {
     const auto error = rd_kafka_ConfigResource_error(resources[i]);
     const std::string name = rd_kafka_ConfigResource_name(resources[i]);
     if (error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-      out.untold.push_back(name);
+      out.missing.push_back(name);
     else if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
       return refused(error, "topic " + name, rd_kafka_ConfigResource_error_string(resources[i]));
     else
@@ -100,10 +118,11 @@ Result<RetentionAnswer> read_answer(const rd_kafka_event_t* event) {
 
 Result<RetentionAnswer> read_retention(const std::map<std::string, std::string>& properties,
                                        std::span<const std::string> topics) {
-  const auto client = make_client(properties);
+  LastError last;  // outlives the client
+  const auto client = make_client(properties, last);
   if (!client) return failure(client.error());
-  const RetentionAnswer nobody_tells{.topics = {}, .untold = {topics.begin(), topics.end()}};
-  if (const Status reached = reach(client->get(), topics.front()); !reached) return failure(reached.error());
+  if (const Status reached = reach(client->get(), topics.front(), last); !reached)
+    return failure(reached.error());
   std::vector<Resource> owned;
   std::vector<rd_kafka_ConfigResource_t*> resources;
   for (const auto& topic : topics) {
@@ -115,11 +134,9 @@ Result<RetentionAnswer> read_retention(const std::map<std::string, std::string>&
   rd_kafka_AdminOptions_set_request_timeout(options.get(), answer_ms_max, reason, sizeof reason);
   const KafkaQueue queue{rd_kafka_queue_new(client->get())};
   rd_kafka_DescribeConfigs(client->get(), resources.data(), resources.size(), options.get(), queue.get());
-  const KafkaEvent event{rd_kafka_queue_poll(queue.get(), 2 * answer_ms_max)};
+  const KafkaEvent event{rd_kafka_queue_poll(queue.get(), answer_ms_max)};
   const auto error = event ? rd_kafka_event_error(event.get()) : RD_KAFKA_RESP_ERR__TIMED_OUT;
-  // librdkafka's mock cluster answers metadata and never this.
-  if (error == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE || error == RD_KAFKA_RESP_ERR__TIMED_OUT)
-    return nobody_tells;
+  if (error == RD_KAFKA_RESP_ERR__TIMED_OUT) return RetentionAnswer{{}, {}, true};
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
     return refused(error, "the topics", rd_kafka_event_error_string(event.get()));
   return read_answer(event.get());

@@ -12,13 +12,14 @@
 namespace outbox {
 
 struct RetentionAnswer {
-  std::vector<TopicRetention> topics;
-  std::vector<std::string> untold;  ///< not there yet, or a cluster in reach does not answer (a mock)
+  std::vector<TopicRetention> topics{};
+  std::vector<std::string> missing{};  ///< not there yet
+  bool silent = false;                 ///< the cluster is in reach and did not answer: nothing else is told
 };
 
 /// Shape: every topic is in one of the two lists. `properties` are those of the consumer.
-/// Errors: retry: the cluster did not answer; fatal: it won't tell (no privilege to describe
-/// configurations). Blocks: up to 15 s. Source: KIP-133.
+/// Errors: retry: the cluster is away; fatal: it won't tell (no privilege to describe configurations, or a
+/// cluster that knows no such request). Blocks: up to 10 s. Source: KIP-133.
 [[nodiscard]] Result<RetentionAnswer> read_retention(const std::map<std::string, std::string>& properties,
                                                      std::span<const std::string> topics);
 

@@ -27,7 +27,7 @@ BatchResult Revival::apply(const HandlerCall& handler, std::optional<DeadLetter>
     const DeadLetter& letter = taken.emplace(**std::move(next));
     const auto changed = change_state(letter, ProcessedState::applied);
     if (!changed) return not_ours(changed.error());
-    const Candidate candidate = read_candidate(letter.record);
+    const Candidate candidate = read_candidate(letter.record, inbox_.id_of);
     if (!*changed || !candidate.message) {
       if (const Status done = resolve(letter, "not dead any more"); !done) return not_ours(done.error());
       return one(Fate::skipped, Verdict::duplicate);

@@ -9,7 +9,7 @@ using Kind = Failure::Kind;
 Settlement::Settlement(InboxSession& session, FailurePolicy policy, const HandlerCall& handler,
                        std::span<const Record> records)
     : session_(session), policy_(policy), handler_(handler), outcomes_(records.size()) {
-  for (const auto& record : records) candidates_.push_back(read_candidate(record));
+  for (const auto& record : records) candidates_.push_back(read_candidate(record, session.id_of()));
 }
 
 std::vector<Outcome> Settlement::run() {

@@ -23,6 +23,7 @@ struct InboxContext {
   std::string_view consumer;
   std::string& body_type;  ///< of the outbox table; looked up once a session, empty until then
   Guard guard;
+  const IdOf& id_of;
 };
 
 /// Nothing was written.

@@ -1,9 +1,11 @@
 #pragma once
 // Records that were fetched and are not yet done, by partition: what may be worked on now, what waits for its
-// next try, and which offsets may be committed. It keeps the order of a partition: a batch takes from its
-// front, and what a batch could not settle goes back to the front. A partition is in at most one batch at a
-// time. Partitions are dealt to workers as they are assigned, each to the one that has the fewest. Pure: time
-// is passed in. Not thread-safe.
+// next try, and which offsets may be committed. Records stand in strands, whose order is kept: a batch takes
+// from a strand's front, and what a batch could not settle goes back to the front. A strand is in at most one
+// batch at a time. By Order::partition a partition is one strand, dealt to the worker that has the fewest
+// when it is assigned; by Order::key it has a strand for each worker, and a record's key says which. An
+// offset becomes committable when everything before it, in all strands of its partition, is settled. Pure:
+// time is passed in. Not thread-safe.
 
 #include <compare>
 #include <cstdint>
@@ -11,12 +13,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "outbox/inbox.hpp"
+#include "outbox/consumer.hpp"
 
 namespace outbox {
 
@@ -47,6 +51,7 @@ struct BacklogLimits {
   std::int64_t buffer_bytes_max = 16 << 20;
   BackoffOptions backoff{};
   int workers = 1;
+  Order order = Order::partition;
 };
 
 class Backlog {
@@ -54,6 +59,7 @@ class Backlog {
   struct Batch {
     struct Slice {
       PartitionId partition;
+      int strand = 0;
       std::uint64_t tenure = 0;  ///< of the partition, when the batch was taken
       std::size_t count = 0;
     };
@@ -74,20 +80,20 @@ class Backlog {
   /// Dropped without a word where the partition is not ours: its owner will fetch it.
   void push(Fetched record);
 
-  /// Whether fetching should stop. A partition that waits for its next try does not count, since it is paused
-  /// so that the others can go on; but all together may hold no more than twice the limits.
+  /// Whether fetching should stop. A strand that waits for its next try does not count, since its partition
+  /// is paused so that the others can go on; but all together may hold no more than twice the limits.
   [[nodiscard]] bool full() const;
 
-  /// Shape: up to the limits, from partitions that neither wait nor are at work, each in its order, taking
+  /// Shape: up to the limits, from strands that neither wait nor are at work, each in its order, taking
   /// turns. A record whose handler failed before is a batch alone. Empty: nothing can be done now.
   [[nodiscard]] Batch take(MonoTime now, int worker = 0);
-  /// One outcome for each record of the batch. Of a partition, what is behind the first unsettled record goes
+  /// One outcome for each record of the batch. Of a strand, what is behind the first unsettled record goes
   /// back too.
   void finish(Batch batch, std::span<const Outcome> outcomes, MonoTime now);
 
   [[nodiscard]] bool at_work(const PartitionId& partition) const;
   [[nodiscard]] std::vector<PartitionId> assigned() const;
-  /// Those that wait for their next try.
+  /// Those with a strand that waits for its next try.
   [[nodiscard]] std::vector<PartitionId> waiting() const;
   /// The earliest moment at which one of the worker's is tried again.
   [[nodiscard]] std::optional<MonoTime> next_due(int worker = 0) const;
@@ -99,26 +105,36 @@ class Backlog {
   [[nodiscard]] std::vector<NextOffset> take_commits();
 
  private:
-  struct Queue {
-    std::uint64_t tenure = 0;
+  using StrandId = std::pair<PartitionId, int>;
+  struct Strand {
     int worker = 0;
     std::deque<Fetched> records{};
     std::int64_t bytes = 0;  ///< queued
     bool at_work = false;
-    bool retired = false;
     std::optional<MonoTime> due{};  ///< set: waits
     Backoff backoff;
-    std::optional<std::int64_t> commit{};  ///< not yet taken
-    std::optional<std::int64_t> next{};    ///< unset: nothing was fetched yet
   };
+  struct Partition {
+    std::uint64_t tenure = 0;
+    bool retired = false;
+    std::multiset<std::int64_t> unsettled{};  ///< offsets fetched and not yet settled
+    std::int64_t settled = 0;                 ///< one behind the highest that is
+    std::optional<std::int64_t> commit{};     ///< not yet taken
+    std::optional<std::int64_t> next{};       ///< unset: nothing was fetched yet
+  };
+  [[nodiscard]] int strand_of(const Record& record) const;
   [[nodiscard]] int idlest_worker() const;
-  void take_from(const PartitionId& id, Queue& queue, Batch& batch, std::int64_t& bytes) const;
-  static void put_back(Queue& queue, std::span<Fetched> records, std::span<const Outcome> outcomes,
-                       MonoTime now);
+  void erase_strands(const PartitionId& partition);
+  [[nodiscard]] bool takes_part(const StrandId& id, const Strand& strand, MonoTime now, int worker) const;
+  void take_from(const StrandId& id, Strand& strand, Batch& batch, std::int64_t& bytes) const;
+  static void settle(Partition& partition, std::span<const Fetched> records);
+  static void put_back(Partition& partition, Strand& strand, std::span<Fetched> records,
+                       std::span<const Outcome> outcomes, MonoTime now);
 
   BacklogLimits limits_;
-  std::map<PartitionId, Queue> queues_;
-  std::map<int, PartitionId> last_served_;  ///< by worker
+  std::map<PartitionId, Partition> partitions_;
+  std::map<StrandId, Strand> strands_;   ///< of the partitions above
+  std::map<int, StrandId> last_served_;  ///< by worker
   std::uint64_t tenures_ = 0;
 };
 

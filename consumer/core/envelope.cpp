@@ -1,9 +1,9 @@
 #include "consumer/core/envelope.hpp"
 
 #include <charconv>
+#include <exception>
 
 #include "consumer/core/text.hpp"
-#include "outbox/foreign_id.hpp"
 
 namespace outbox {
 namespace {
@@ -20,8 +20,8 @@ struct Preset {
   ForeignIds foreign_ids;
 };
 // Order is precedence.
-constexpr Preset presets[] = {
-    {"outbox-id", "outbox-seq", "outbox-created-at", "outbox-source", ForeignIds::refuse},
+constexpr Preset plain{"outbox-id", "outbox-seq", "outbox-created-at", "outbox-source", ForeignIds::refuse};
+constexpr Preset others[] = {
     {"ce_id", "", "ce_time", "ce_source", ForeignIds::derive},
     {"id", "", "", "", ForeignIds::derive},
 };
@@ -110,12 +110,29 @@ std::variant<Message::Identity, Malformed> identity(const Record& record, const 
   return out;
 }
 
+std::variant<Message::Identity, Malformed> named_by_service(const std::string& name) {
+  if (const auto uuid = parse_uuid(name)) return Message::Identity{*uuid, {}, {}, {}};
+  if (name.empty()) return Malformed{"id_of answers an empty name"};
+  if (!is_text(name)) return Malformed{"id_of answers what is no UTF-8 text"};
+  if (name.size() > foreign_id_bytes_max) return Malformed{"id_of answers a name longer than 1,024 bytes"};
+  return Message::Identity{foreign_id(name), {}, {}, {}};
+}
+
 }  // namespace
 
-std::variant<Message::Identity, Malformed> read_envelope(const Record& record) {
-  for (const auto& preset : presets)
+std::variant<Message::Identity, Malformed> read_envelope(const Record& record, const IdOf& id_of) {
+  if (const auto id = find(record, plain.id); id.count > 0) return identity(record, plain, id);
+  if (id_of) {
+    try {
+      if (const auto name = id_of(record)) return named_by_service(*name);
+    } catch (const std::exception& e) {
+      return Malformed{std::string("id_of failed: ") + e.what()};
+    }
+  }
+  for (const auto& preset : others)
     if (const auto id = find(record, preset.id); id.count > 0) return identity(record, preset, id);
-  return Malformed{"no header names it: none of outbox-id, ce_id, id"};
+  return Malformed{id_of ? "id_of answers nothing, and no header names it: none of outbox-id, ce_id, id"
+                         : "no header names it: none of outbox-id, ce_id, id"};
 }
 
 }  // namespace outbox

@@ -4,11 +4,13 @@
 //   cloudevents  ce_id, ce_source, ce_time; an id that is no uuid becomes foreign_id(source, id)
 //   debezium     id; an id that is no uuid becomes foreign_id(id)
 // The first of them that is there decides, in this order: ce_ headers may ride along on a plain message, and
-// `id` is a name that anybody may use. Pure; any thread.
+// `id` is a name that anybody may use. Behind outbox-id, and before the other two, comes what the service
+// itself reads an id from. Pure; any thread.
 
 #include <string>
 #include <variant>
 
+#include "outbox/foreign_id.hpp"
 #include "outbox/message.hpp"
 
 namespace outbox {
@@ -20,10 +22,11 @@ struct Malformed {
   std::string reason;
 };
 
-/// Shape: the identity, whose views point into the record. Malformed: no identifying header; one that is
-/// null, empty, no uuid where only a uuid will do, no UTF-8 or too long; one that is there twice with
-/// different values. What is only informative (seq, time, source) is left out where it can't be read, and
-/// never makes a record malformed.
-[[nodiscard]] std::variant<Message::Identity, Malformed> read_envelope(const Record& record);
+/// Shape: the identity, whose views point into the record; `id_of` may be empty. Malformed: no identifying
+/// header, and id_of answers nothing; an id that is null, empty, no uuid where only a uuid will do, no UTF-8
+/// or too long; a header that is there twice with different values; an id_of that throws. What is only
+/// informative (seq, time, source) is left out where it can't be read, and never makes a record malformed.
+[[nodiscard]] std::variant<Message::Identity, Malformed> read_envelope(const Record& record,
+                                                                       const IdOf& id_of = {});
 
 }  // namespace outbox

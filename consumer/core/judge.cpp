@@ -6,11 +6,11 @@
 
 namespace outbox {
 
-Candidate read_candidate(const Record& record) {
+Candidate read_candidate(const Record& record, const IdOf& id_of) {
   Candidate out;
   out.record = &record;
   out.payload = payload_sha256(record.body);
-  auto envelope = read_envelope(record);
+  auto envelope = read_envelope(record, id_of);
   if (auto* wrong = std::get_if<Malformed>(&envelope))
     out.malformed = std::move(wrong->reason);
   else

@@ -25,7 +25,7 @@ struct Candidate {
   std::string malformed;           ///< why
   Sha256 payload{};
 };
-[[nodiscard]] Candidate read_candidate(const Record& record);
+[[nodiscard]] Candidate read_candidate(const Record& record, const IdOf& id_of = {});
 
 /// Shape: one candidate for each distinct id, the first in the batch's order, sorted by id: transactions that
 /// insert in one order can't deadlock on it.

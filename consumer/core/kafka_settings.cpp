@@ -1,16 +1,11 @@
 #include "consumer/core/kafka_settings.hpp"
 
-#include <string_view>
+#include <algorithm>
 
 namespace outbox {
 namespace {
 
-struct Fixed {
-  std::string_view property;
-  std::string_view value;  ///< empty: it must not be given at all
-  std::string_view why;
-};
-constexpr Fixed fixed[] = {
+constexpr FixedProperty fixed[] = {
     {"enable.auto.commit", "false", "an offset may move only after the database's commit"},
     {"enable.auto.offset.store", "false", "an offset may move only after the database's commit"},
     {"auto.offset.reset", "error",
@@ -22,11 +17,7 @@ constexpr Fixed fixed[] = {
     {"plugin.library.paths", "", "it loads code"},
 };
 
-struct Default {
-  std::string_view property;
-  std::string_view value;
-};
-constexpr Default defaults[] = {
+constexpr DefaultProperty defaults[] = {
     {"partition.assignment.strategy", "cooperative-sticky"},
     {"session.timeout.ms", "6000"},  // a killed member is missed for this long
     {"heartbeat.interval.ms", "2000"},
@@ -37,7 +28,22 @@ constexpr Default defaults[] = {
     {"topic.metadata.refresh.interval.ms", "60000"},  // added partitions are seen within it
 };
 
+constexpr std::string_view secret_words[] = {"password", "secret", "key.pem", "ssl_key",
+                                             "oauthbearer.config"};
+
 }  // namespace
+
+std::span<const FixedProperty> fixed_properties() {
+  return fixed;
+}
+
+std::span<const DefaultProperty> default_properties() {
+  return defaults;
+}
+
+bool secret_property(std::string_view property) {
+  return std::ranges::any_of(secret_words, [&](std::string_view word) { return property.ends_with(word); });
+}
 
 KafkaSettings kafka_settings(const std::map<std::string, std::string>& given, const std::string& name) {
   KafkaSettings out;
@@ -48,15 +54,11 @@ KafkaSettings kafka_settings(const std::map<std::string, std::string>& given, co
   for (const auto& rule : fixed) {
     const auto found = given.find(std::string(rule.property));
     if (found != given.end() && (rule.value.empty() || found->second != rule.value))
-      out.refused.push_back(std::string(rule.property)
-                                .append("=")
-                                .append(found->second)
-                                .append(": refused, since ")
-                                .append(rule.why));
+      out.refused.push_back({std::string(rule.property), "refused, since " + std::string(rule.why)});
     if (!rule.value.empty()) out.properties[std::string(rule.property)] = rule.value;
   }
-  if (out.properties["bootstrap.servers"].empty()) out.refused.emplace_back("bootstrap.servers is missing");
-  if (out.properties["group.id"].empty()) out.refused.emplace_back("group.id is empty");
+  if (out.properties["bootstrap.servers"].empty()) out.refused.push_back({"bootstrap.servers", "is missing"});
+  if (out.properties["group.id"].empty()) out.refused.push_back({"group.id", "is empty"});
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "consumer/core/backlog.hpp"
 
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include "letters.hpp"
 
@@ -181,4 +182,94 @@ TEST_CASE("a handler's own wait is kept where it is longer than the backoff") {
                  start);
   CHECK(backlog.take(start + Millis{59'999}).empty());
   CHECK_FALSE(backlog.take(start + Millis{60'000}).empty());
+}
+
+namespace {
+
+Fetched keyed(std::int64_t offset, const std::string& key) {
+  return fetched({.offset = offset, .key = key, .body = "x"});
+}
+
+}  // namespace
+
+TEST_CASE("by key: a partition's keys are spread over workers, and each key stays with one, in order") {
+  Backlog backlog({.workers = 4, .order = Order::key});
+  backlog.assign(p0);
+  for (int i = 0; i < 200; ++i) backlog.push(keyed(i, "a" + std::to_string(i % 20)));
+  std::map<std::string, int> worker_of;
+  std::map<std::string, std::int64_t> last;
+  std::set<int> busy;
+  for (int worker = 0; worker < 4; ++worker) {
+    for (const auto& one : backlog.take(start, worker).records) {
+      const std::string key(*one.record.key);
+      busy.insert(worker);
+      CHECK(worker_of.emplace(key, worker).first->second == worker);
+      CHECK((!last.contains(key) || last[key] < one.record.offset));
+      last[key] = one.record.offset;
+    }
+  }
+  CHECK(last.size() == 20);
+  CHECK(busy.size() > 1);
+}
+
+TEST_CASE("by key: a key that waits holds its partition's offset and its own later messages, and no others") {
+  Backlog backlog({.workers = 2, .order = Order::key});
+  backlog.assign(p0);
+  std::vector<std::string> keys;  // one for each worker
+  for (int worker = 0; worker < 2; ++worker)
+    for (int i = 0; std::ssize(keys) == worker; ++i) {
+      const std::string key = "a" + std::to_string(i);
+      if (std::hash<std::string_view>{}(key) % 2 == static_cast<std::size_t>(worker)) keys.push_back(key);
+    }
+  backlog.push(keyed(0, keys[0])), backlog.push(keyed(1, keys[1])), backlog.push(keyed(2, keys[0]));
+  backlog.finish(backlog.take(start, 0), std::vector{failed, waiting}, start);
+  CHECK(backlog.waiting() == std::vector{p0});
+  backlog.finish(backlog.take(start, 1), std::vector{done}, start);
+  CHECK(backlog.take_commits().empty());
+  CHECK(backlog.take(start, 0).empty());
+  const auto later = start + Millis{60'000};
+  backlog.finish(backlog.take(later, 0), std::vector{done}, later);
+  CHECK(backlog.take_commits() == std::vector{NextOffset{p0, 2}});
+  backlog.finish(backlog.take(later, 0), std::vector{done}, later);
+  CHECK(backlog.take_commits() == std::vector{NextOffset{p0, 3}});
+}
+
+TEST_CASE("whatever workers finish when: no offset is committable past a record that is not settled") {
+  const bool holds = rc::check([] {
+    const int workers = *rc::gen::inRange(1, 5);
+    Backlog backlog(
+        {.batch_rows_max = 3, .workers = workers, .order = *rc::gen::element(Order::partition, Order::key)});
+    backlog.assign(p0);
+    std::set<std::int64_t> unsettled;
+    std::vector<Backlog::Batch> at_work;
+    std::int64_t offset = 0, committed = 0;
+    MonoTime now = start;
+    for (int step = *rc::gen::inRange(0, 60); step > 0; --step) {
+      now += Millis{60'000};
+      if (*rc::gen::inRange(0, 2) == 0) {
+        offset += *rc::gen::inRange(1, 3);  // markers take up offsets, too
+        unsettled.insert(offset);
+        backlog.push(keyed(offset, "k" + std::to_string(*rc::gen::inRange(0, 9))));
+      }
+      if (auto batch = backlog.take(now, *rc::gen::inRange(0, workers)); !batch.empty())
+        at_work.push_back(std::move(batch));
+      if (!at_work.empty() && *rc::gen::inRange(0, 2) == 0) {
+        const auto which = at_work.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(at_work));
+        const auto settled = *rc::gen::inRange<std::size_t>(0, which->records.size() + 1);
+        std::vector<Outcome> outcomes(which->records.size(), waiting);
+        for (std::size_t i = 0; i < settled; ++i) {
+          outcomes[i] = done;
+          unsettled.erase(which->records[i].record.offset);
+        }
+        backlog.finish(std::move(*which), outcomes, now);
+        at_work.erase(which);
+      }
+      for (const auto& [id, next] : backlog.take_commits()) {
+        RC_ASSERT(next > committed);
+        RC_ASSERT(unsettled.empty() || next <= *unsettled.begin());
+        committed = next;
+      }
+    }
+  });
+  CHECK(holds);
 }

@@ -26,6 +26,7 @@ struct Service {
             .postgres = db.database.uri(),
             .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
             .topics = {topic},
+            .horizon_check = horizon_check(kafka),
             .backoff_initial = Millis{20},
             .backoff_max = Millis{200},
             .log = [](std::string_view) {}};

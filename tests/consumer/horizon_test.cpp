@@ -260,6 +260,53 @@ TEST_CASE(
   eventually("the next is applied", [&] { return db.effects() == 2; });
 }
 
+TEST_CASE("a topic that is made later is judged when it is there") {
+  KafkaCluster& kafka = KafkaCluster::shared();
+  if (!kafka.real()) return;
+  const auto there = kafka.new_topic("horizon", 1, {{"retention.ms", "3600000"}, {"segment.ms", "3600000"}});
+  const auto later = KafkaCluster::unique_topic("later");
+  ServiceDatabase db;
+  std::atomic<bool> said = false;
+  RunningConsumer running({.name = there,
+                           .postgres = db.database.uri(),
+                           .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
+                           .topics = {there, later},
+                           .log =
+                               [&](std::string_view line) {
+                                 if (line.starts_with("topic_missing topic=" + later)) said = true;
+                               }},
+                          record_effect);
+  send(kafka.bootstrap(), there, {letter(v7(1))});
+  eventually(
+      "the other topic is consumed", [&] { return db.effects() == 1; }, Millis{40'000});
+  CHECK(said);
+  CHECK_FALSE(running.ended());
+  kafka.create_topic(later, 1, {{"retention.ms", "-1"}});
+  eventually(
+      "the consumer ends", [&] { return running.ended(); }, Millis{30'000});
+  CHECK(running.error().find("topic " + later + " has no limit of time") != std::string::npos);
+}
+
+TEST_CASE("a cluster that does not tell how long it keeps a topic is refused, unless said to be unchecked") {
+  KafkaCluster mute({.kind = KafkaKind::mock});  // answers metadata, and never this
+  const auto name = mute.new_topic("mute");
+  ServiceDatabase db;
+  ConsumerOptions options{.name = name,
+                          .postgres = db.database.uri(),
+                          .kafka = {{"bootstrap.servers", mute.bootstrap()}},
+                          .topics = {name},
+                          .log = [](std::string_view) {}};
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH_AS(Consumer(options).run(record_effect), doctest::Contains("horizon_check = unchecked"),
+                       ConsumerError);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{30});
+  options.horizon_check = HorizonCheck::unchecked;
+  send(mute.bootstrap(), name, {letter(v7(1))});
+  RunningConsumer running(options, record_effect);
+  eventually(
+      "it is applied", [&] { return db.effects() == 1; }, Millis{40'000});
+}
+
 TEST_CASE("a running consumer makes partitions and drops old ones by itself") {
   KafkaCluster& kafka = KafkaCluster::shared();
   const auto name = kafka.new_topic("upkeep", 1);
@@ -269,6 +316,7 @@ TEST_CASE("a running consumer makes partitions and drops old ones by itself") {
                            .postgres = db.database.uri(),
                            .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
                            .topics = {name},
+                           .horizon_check = horizon_check(kafka),
                            .log = [](std::string_view) {}},
                           record_effect);
   eventually("old days are gone", [&] { return db.partitions() < before; });

@@ -8,6 +8,7 @@
 
 #include "letters.hpp"
 #include "outbox/consumer.hpp"
+#include "tests/support/kafka.hpp"
 
 namespace outbox::test {
 
@@ -21,6 +22,11 @@ std::int64_t committed(const std::string& bootstrap, const std::string& group, c
 /// Deletes what a partition has before `offset`, as retention would. Not on a mock.
 void delete_records(const std::string& bootstrap, const std::string& topic, int partition,
                     std::int64_t offset);
+
+/// A mock cluster does not tell how long it keeps a topic.
+inline HorizonCheck horizon_check(const KafkaCluster& kafka) {
+  return kafka.real() ? HorizonCheck::refuse : HorizonCheck::unchecked;
+}
 
 class RunningConsumer {
  public:

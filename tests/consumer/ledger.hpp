@@ -12,14 +12,17 @@
 namespace outbox::test {
 
 struct Ledger {
-  explicit Ledger(int count)
-      : partitions(count), topic(KafkaCluster::shared().new_topic("transfers", count)) {}
+  explicit Ledger(int count, int accounts_each = 1)
+      : partitions(count),
+        accounts(count * accounts_each),
+        topic(KafkaCluster::shared().new_topic("transfers", count)) {}
 
   /// `more`: further options of ledger_consumer.
   [[nodiscard]] ProcessOptions options(const std::string& commit_interval_ms,
                                        const std::vector<std::string>& more = {}) const {
     ProcessOptions out{.args = {"--postgres", db.database.uri(), "--kafka", kafka, "--topic", topic, "--name",
-                                topic, "--commit-interval-ms", commit_interval_ms, "--batch-rows", "20"}};
+                                topic, "--commit-interval-ms", commit_interval_ms, "--batch-rows", "20",
+                                "--horizon", KafkaCluster::shared().real() ? "checked" : "unchecked"}};
     out.args.insert(out.args.end(), more.begin(), more.end());
     return out;
   }
@@ -32,10 +35,11 @@ struct Ledger {
   void send(int first, int count) const {
     std::vector<Letter> letters;
     for (int i = first; i < first + count; ++i) {
-      letters.push_back(letter(v7(i), R"({"transfer":")" + std::to_string(i) + R"(","account":"a)" +
-                                          std::to_string(i % partitions) + R"(","amount":1})"));
+      const std::string account = "a" + std::to_string(i % accounts);
+      letters.push_back(letter(
+          v7(i), R"({"transfer":")" + std::to_string(i) + R"(","account":")" + account + R"(","amount":1})"));
       letters.back().partition = i % partitions;
-      letters.back().key = "a" + std::to_string(i % partitions);
+      letters.back().key = account;
     }
     test::send(kafka, topic, letters);
   }
@@ -55,6 +59,7 @@ struct Ledger {
 
   std::string kafka = KafkaCluster::shared().bootstrap();
   int partitions;
+  int accounts;  ///< each has all its transfers in one partition
   std::string topic;
   ServiceDatabase db;
 };

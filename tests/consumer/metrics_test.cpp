@@ -52,6 +52,7 @@ TEST_CASE(
                             .postgres = db.database.uri(),
                             .kafka = {{"bootstrap.servers", kafka.bootstrap()}, {"group.id", topic}},
                             .topics = {topic},
+                            .horizon_check = horizon_check(kafka),
                             .metrics = std::make_shared<PrometheusMetrics>(registry, "ledger"),
                             .log = [](std::string_view) {}},
                            [&](Transaction& tx, const Message& m) {

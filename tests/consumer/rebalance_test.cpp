@@ -44,20 +44,21 @@ void stop(Process& process) {
 
 }  // namespace
 
-TEST_CASE(
-    "a storm: members join, leave and are killed every second under load, and every transfer counts once") {
-  Ledger ledger(6);
+namespace {
+
+/// Members join, leave and are killed each second under load; then the ledger must be right.
+void storm(Ledger ledger, const std::vector<std::string>& more) {
   constexpr int rounds = 8, per_round = 150;
   std::mt19937 random(20'261'129);
   std::vector<std::unique_ptr<Process>> members;
-  members.push_back(member(ledger));
+  members.push_back(member(ledger, more));
   int sent = 0;
   for (int round = 0; round < rounds; ++round) {
     ledger.send(sent, per_round);
     sent += per_round;
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{1};
     if (members.size() < 3) {
-      members.push_back(member(ledger));
+      members.push_back(member(ledger, more));
     } else {
       const auto leaving = members.begin() + static_cast<std::ptrdiff_t>(random() % members.size());
       (*leaving)->kill(round % 2 == 0 ? SIGTERM : SIGKILL);
@@ -70,6 +71,18 @@ TEST_CASE(
   await_entries(ledger, sent);
   for (auto& one : members) stop(*one);
   CHECK(ledger.money_is_right(sent));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a storm: members join, leave and are killed every second under load, and every transfer counts once") {
+  storm(Ledger(6), {});
+}
+
+TEST_CASE(
+    "a storm over members that keep the order by key with three workers each: every transfer counts once") {
+  storm(Ledger(4, 8), {"--workers", "3", "--order", "key"});
 }
 
 TEST_CASE("a member that froze past its session and wakes again does no harm") {
@@ -127,6 +140,7 @@ TEST_CASE("a handler that takes longer than max.poll.interval.ms loses no partit
                             .postgres = ledger.db.database.uri(),
                             .kafka = {{"bootstrap.servers", ledger.kafka}, {"max.poll.interval.ms", "6000"}},
                             .topics = {ledger.topic},
+                            .horizon_check = horizon_check(KafkaCluster::shared()),
                             .log =
                                 [&](std::string_view line) {
                                   const std::lock_guard lock(mutex);
@@ -157,6 +171,7 @@ TEST_CASE("stop ends within its limit though a handler is stuck, and what it hel
                           .postgres = ledger.db.database.uri(),
                           .kafka = {{"bootstrap.servers", ledger.kafka}},
                           .topics = {ledger.topic},
+                          .horizon_check = horizon_check(KafkaCluster::shared()),
                           .drain_timeout = Millis{500},
                           .log = [](std::string_view) {}};
   const auto handler = [&](Transaction& tx, const Message& m) {

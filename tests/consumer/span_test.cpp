@@ -132,6 +132,7 @@ TEST_CASE("four workers: each partition in order on one thread at a time, severa
                           .topics = {topic},
                           .workers = 4,
                           .batch_rows_max = 20,
+                          .horizon_check = horizon_check(kafka),
                           .log = [](std::string_view) {}};
   RunningConsumer consumer(options, [&](Transaction& tx, const Message& m) {
     {
@@ -151,4 +152,63 @@ TEST_CASE("four workers: each partition in order on one thread at a time, severa
   CHECK_FALSE(collided);
   CHECK(db.number("SELECT count(*) FROM (SELECT off <= lag(off) OVER (PARTITION BY part ORDER BY seq) AS back"
                   " FROM effect) o WHERE back") == 0);
+}
+
+TEST_CASE(
+    "order by key: one partition keeps four workers at work, each key in order, and a failing key stops no "
+    "other") {
+  KafkaCluster& kafka = KafkaCluster::shared();
+  constexpr int keys = 16, total = 800;
+  const auto topic = kafka.new_topic("keys", 1);
+  ServiceDatabase db;
+  auto letters = numbered(0, total, 1);
+  for (int i = 0; i < total; ++i) letters[static_cast<std::size_t>(i)].key = "a" + std::to_string(i % keys);
+  send(kafka.bootstrap(), topic, letters);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::set<std::string> at_work;
+  std::atomic<bool> collided = false, broken = true;
+  ConsumerOptions options{.name = topic,
+                          .postgres = db.database.uri(),
+                          .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
+                          .topics = {topic},
+                          .workers = 4,
+                          .order = Order::key,
+                          .batch_rows_max = 20,
+                          .horizon_check = horizon_check(kafka),
+                          .backoff_initial = Millis{20},
+                          .backoff_max = Millis{200},
+                          .log = [](std::string_view) {}};
+  RunningConsumer consumer(options, [&](Transaction& tx, const Message& m) {
+    const std::string key(*m.key());
+    {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      if (!at_work.insert(key).second) collided = true;
+    }
+    record_effect(tx, m);
+    {
+      const std::lock_guard lock(mutex);
+      at_work.erase(key);
+    }
+    if (broken && m.offset() == 5) throw Retry("not yet");
+  });
+  const auto by_others = [&] {
+    return db.number("SELECT count(DISTINCT off % 16) FROM effect WHERE off > 5") >= 8;
+  };
+  eventually("other keys pass it", by_others, Millis{40'000});
+  CHECK(db.number("SELECT count(*) FROM effect WHERE off % 16 = 5") == 0);
+  eventually("the offset stands before it",
+             [&] { return committed(kafka.bootstrap(), topic, topic, 0) == 5; });
+  broken = false;
+  eventually(
+      "all are applied", [&] { return db.effects() >= total; }, Millis{60'000});
+  eventually("the offset passed", [&] { return committed(kafka.bootstrap(), topic, topic, 0) == total; });
+  consumer.stop();
+  CHECK(db.effects() == total);
+  CHECK(threads.size() == 4);
+  CHECK_FALSE(collided);
+  CHECK(db.number(
+            "SELECT count(*) FROM (SELECT off <= lag(off) OVER (PARTITION BY off % 16 ORDER BY seq) AS back"
+            " FROM effect) o WHERE back") == 0);
 }

@@ -30,13 +30,21 @@ enum class StartAt {
   end,        ///< only what is sent from now on
 };
 
+/// What order is kept.
+enum class Order {
+  partition,  ///< that of a partition: one worker has it
+  key,        ///< that of a key within a partition: its keys are spread over all workers, by their hash, so
+              ///< that one partition keeps several at work. Messages without a key are in no order. An offset
+              ///< moves when all before it are done, whoever did them
+};
+
 /// What the horizon is compared with when the loop starts: each topic's retention.ms + segment.ms (Kafka
 /// deletes whole segments), plus publish_delay_max.
 enum class HorizonCheck {
-  refuse,     ///< run() ends with the figures where the horizon is not longer, where a topic keeps messages
-              ///< without a limit of time (infinite, compacted, by size only), or where the cluster may not
-              ///< tell. A topic that is not there yet, or whose cluster does not answer, is logged. `forever`
-              ///< passes always.
+  refuse,     ///< run() ends with the figures where the horizon is not longer, and where a topic keeps
+              ///< messages without a limit of time (infinite, compacted, by size only). It ends, too, where
+              ///< the cluster may not or does not tell (within 15 s of being in reach). A topic that is not
+              ///< there yet is looked for every 5 s, and judged when it is. `forever` passes always.
   unchecked,  ///< horizon: unchecked. Somebody knows better, and answers for it
 };
 
@@ -54,9 +62,10 @@ struct ConsumerOptions {
   /// beginning.
   StartAt start_at = StartAt::beginning;
 
-  /// Threads that run the handler, each with a connection of its own and partitions of its own; 1..64. The
-  /// order of a partition is kept. More than there are partitions are idle.
+  /// Threads that run the handler, each with a connection of its own; 1..64. By Order::partition each has
+  /// partitions of its own, and more than there are partitions are idle.
   int workers = 1;
+  Order order = Order::partition;
   int batch_rows_max = 500;                  ///< records in one transaction; 1..10,000
   std::int64_t batch_bytes_max = 4 << 20;    ///< in one transaction; one record may exceed it
   std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue;
@@ -64,6 +73,7 @@ struct ConsumerOptions {
   int attempts_max = 10;                     ///< see InboxOptions
   AfterAttempts after_attempts = AfterAttempts::park_key;  ///< see InboxOptions
   Guard guard = Guard::none;                               ///< see InboxOptions
+  IdOf id_of{};                                            ///< see InboxOptions
   std::chrono::hours horizon{24 * 30};                     ///< see InboxOptions
   HorizonCheck horizon_check = HorizonCheck::refuse;
   /// The longest that a message may lie in its outbox before Kafka has it, or has it again: a schedule, an

@@ -1,8 +1,13 @@
 #pragma once
-// Identity for messages whose producer names them by text that is no uuid.
+// Identity for messages whose producer names them by text that is no uuid, or not in a header at all.
 
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "outbox/message.hpp"
 #include "outbox/uuid.hpp"
 
 namespace outbox {
@@ -18,5 +23,15 @@ inline constexpr std::string_view foreign_id_namespace = "bd24c7d2-ea7c-5dad-806
 /// Shape: the id of an event that is unique only together with its source, as CloudEvents are: foreign_id()
 /// of source, a line feed, and id.
 [[nodiscard]] Uuid foreign_id(std::string_view source, std::string_view id);
+
+/// The business's own name of a message, read from its record; nullopt: it has none.
+using IdOf = std::function<std::optional<std::string>(const Record&)>;
+
+/// Shape: an IdOf for bodies in JSON: what stands at `pointers` ("/merchant", "/order/number"), together with
+/// the record's topic, since two topics may well speak of one order: the topic, a line feed, and a JSON array
+/// of the values. Nothing where the body is no JSON, where a pointer meets nothing, or where a value is
+/// neither text, nor a whole number of 64 bits, nor true or false: 0.1 has more than one spelling. Errors:
+/// std::invalid_argument: no pointers, or one that is none. Thread: any. Source: RFC 6901.
+[[nodiscard]] IdOf id_from_json(const std::vector<std::string>& pointers);
 
 }  // namespace outbox

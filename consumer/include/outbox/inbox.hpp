@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "outbox/foreign_id.hpp"
 #include "outbox/handler.hpp"
 
 namespace outbox {
@@ -53,6 +54,11 @@ struct InboxOptions {
   int attempts_max = 10;  ///< of a handler that fails for a reason of the message's; 1..1000
   AfterAttempts after_attempts = AfterAttempts::park_key;
   Guard guard = Guard::none;
+  /// Names the messages of producers that send none of the three id headers. Asked about each record without
+  /// an `outbox-id`, before ce_id and id; where it answers nothing, they decide. An answer that is a uuid is
+  /// the id; any other text of 1 to 1,024 bytes becomes foreign_id(text); what it throws makes the record
+  /// malformed. It must answer the same for every copy of a message, for ever.
+  IdOf id_of{};
   /// How long dedup remembers at least; 48 h or more, or `forever`. It must exceed everything that can delay
   /// or repeat a message: what its id says is older is never applied once its day was dropped. Written to
   /// inbox_consumer whenever a connection is made.
