@@ -29,7 +29,8 @@ struct OptionFacts {
   std::string_view fallback{};  ///< as people write it; empty and `required`: there is none
   std::string_view lowest{};    ///< bounds as people write them; of text: bytes
   std::string_view highest{};
-  std::string_view choices{};  ///< "poll|notify", in the order of the enum
+  std::string_view
+      choices{};  ///< "poll|notify", in the order of the enum; of a duration, the word for endless
   bool required = false;
   Secret secret = Secret::no;
   Reload reload = Reload::restart;

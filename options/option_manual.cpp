@@ -118,7 +118,8 @@ std::string bounds_said(const OptionFacts& facts) {
   if (facts.highest.empty()) return "";
   const std::string unit = facts.kind == Kind::text ? " characters" : "";
   if (facts.lowest.empty()) return "at most " + std::string(facts.highest) + unit;
-  return std::string(facts.lowest) + " to " + std::string(facts.highest) + unit;
+  std::string out = std::string(facts.lowest) + " to " + std::string(facts.highest) + unit;
+  return facts.choices.empty() ? out : out.append(", or ").append(facts.choices);
 }
 
 std::string yaml_scalar(std::string_view text) {

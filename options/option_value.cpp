@@ -104,6 +104,7 @@ tl::expected<Value, std::string> parse_value(Kind kind, std::string_view text, s
     case Kind::count:
       return or_complaint(count_of(text), no_count);
     case Kind::duration:
+      if (!choices.empty() && text == choices) return Value{endless};
       return or_complaint(with_unit(text, duration_units), no_duration);
     case Kind::size:
       return or_complaint(with_unit(text, size_units), no_size);
@@ -120,6 +121,7 @@ std::string format_value(Kind kind, const Value& value, std::string_view choices
     case Kind::count:
       return std::to_string(std::get<std::int64_t>(value));
     case Kind::duration:
+      if (!choices.empty() && std::get<std::int64_t>(value) == endless) return std::string(choices);
       return with_largest_unit(std::get<std::int64_t>(value), duration_units);
     case Kind::size:
       return with_largest_unit(std::get<std::int64_t>(value), size_units);

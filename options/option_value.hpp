@@ -5,6 +5,7 @@
 #include <tl/expected.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -15,15 +16,19 @@ namespace outbox::config {
 enum class Kind {
   text,
   count,     ///< 5000
-  duration,  ///< 250ms, 5s, 2m, 1h; held in milliseconds
+  duration,  ///< 250ms, 5s, 2m, 1h, or a word that means without an end; held in milliseconds
   size,      ///< 512, 500kB, 1MB, 64MiB, 1GiB; held in bytes
   choice,    ///< one of a few words; held as its place among them
 };
 
 using Value = std::variant<std::string, std::int64_t>;
 
-/// Shape: `choices` is "poll|notify" where kind is choice, else unused. Errors: what was expected, as the
-/// rest of a sentence: "is not a duration: write a whole number and a unit, such as 250ms, 5s or 2m".
+/// The duration that its word means.
+inline constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+
+/// Shape: `choices` is "poll|notify" where kind is choice; of a duration the word for endless, or empty.
+/// Errors: what was expected, as the rest of a sentence: "is not a duration: write a whole number and a unit,
+/// such as 250ms, 5s or 2m".
 [[nodiscard]] tl::expected<Value, std::string> parse_value(Kind kind, std::string_view text,
                                                            std::string_view choices = {});
 

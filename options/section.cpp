@@ -26,6 +26,7 @@ std::int64_t bound(const OptionFacts& facts, std::string_view text) {
 bool in_bounds(const OptionFacts& facts, const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   const std::int64_t amount = text ? static_cast<std::int64_t>(text->size()) : std::get<std::int64_t>(value);
+  if (facts.kind == Kind::duration && !facts.choices.empty() && amount == endless) return true;
   if (!facts.lowest.empty() && amount < bound(facts, facts.lowest)) return false;
   return facts.highest.empty() || amount <= bound(facts, facts.highest);
 }
@@ -55,7 +56,7 @@ std::vector<std::string_view> keys_below(const Level& level, const std::string& 
     const auto key = rest.substr(0, rest.find('.'));
     if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   }
-  if (prefix.empty()) keys.push_back(level.other_key);
+  if (prefix.empty()) keys.insert(keys.end(), level.other_keys.begin(), level.other_keys.end());
   return keys;
 }
 
@@ -109,7 +110,7 @@ void SectionReader::read_map(const Level& level, const YamlNode& map, const std:
   }
   for (const YamlEntry& entry : map.entries) {
     const std::string path = prefix + entry.key;
-    if (prefix.empty() && entry.key == level.other_key) continue;
+    if (prefix.empty() && std::ranges::find(level.other_keys, entry.key) != level.other_keys.end()) continue;
     const bool word = entry.key.find('.') == std::string::npos;
     const auto same = std::ranges::find(level.options, path, [](const auto* facts) { return facts->path; });
     const auto begins = [&](const auto* facts) { return facts->path.starts_with(path + "."); };

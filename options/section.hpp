@@ -27,14 +27,14 @@ using Origins = std::map<std::string, Origin>;  ///< by path: "log.level", "sour
 struct Level {
   std::vector<const OptionFacts*> options;
   std::function<void(std::size_t option, const Value& value)> store;
-  std::string_view other_key;  ///< one more key of this level, read by somebody else
-  std::string where;           ///< "" or "pipelines[payments]", put before a path in faults
+  std::vector<std::string_view> other_keys;  ///< further keys of this level, read by somebody else
+  std::string where;                         ///< "" or "pipelines[payments]", put before a path in faults
 };
 
 template <class Target>
-Level level_of(std::span<const Option<Target>> options, Target& target, std::string_view other_key,
-               std::string where) {
-  Level level{{}, {}, other_key, std::move(where)};
+Level level_of(std::span<const Option<Target>> options, Target& target,
+               std::vector<std::string_view> other_keys, std::string where) {
+  Level level{{}, {}, std::move(other_keys), std::move(where)};
   for (const auto& option : options) level.options.push_back(&option.facts);
   level.store = [options, &target](std::size_t i, const Value& value) { options[i].store(target, value); };
   return level;

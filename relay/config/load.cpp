@@ -59,7 +59,7 @@ void read_pipeline(SectionReader& reader, const YamlNode& node, std::size_t inde
     return;
   }
   Pipeline pipeline;
-  Origins origins = reader.read(level_of(pipeline_options(), pipeline, kafka_section, where), node);
+  Origins origins = reader.read(level_of(pipeline_options(), pipeline, {kafka_section}, where), node);
   read_kafka(reader, node, where, pipeline, origins);
   check_together(reader, pipeline, origins, node.place, where);
   out.config.pipelines.push_back(std::move(pipeline));
@@ -116,7 +116,8 @@ tl::expected<Loaded, Faults> parse(const std::string& yaml, const Surroundings& 
   SectionReader reader(surroundings, faults);
   Loaded out;
   if (document.root.kind == YamlNode::Kind::map) {
-    out.process = reader.read(level_of(process_options(), out.config, pipelines_section, ""), document.root);
+    out.process =
+        reader.read(level_of(process_options(), out.config, {pipelines_section}, ""), document.root);
     read_pipelines(reader, document.root, out);
   } else if (document.root.kind != YamlNode::Kind::null) {
     reader.fault(document.root.place, "",

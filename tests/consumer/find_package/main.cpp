@@ -1,5 +1,6 @@
 // Includes every public header and makes the linker resolve what a service uses. With a libpq URI and an
 // address of Kafka it runs; without, it shows that options are checked.
+#include <outbox/config.hpp>
 #include <outbox/consumer.hpp>
 #include <outbox/foreign_id.hpp>
 #include <outbox/handler.hpp>
@@ -23,7 +24,9 @@ int main(int count, char** arguments) {
       outbox::Consumer(
           {.name = "ledger", .kafka = {{"enable.auto.commit", "true"}}, .topics = {"transfers"}});
     } catch (const outbox::ConsumerError& e) {
-      std::cout << to_string(outbox::foreign_id("order-4711")) << "\n" << e.what() << "\n";
+      std::cout << to_string(outbox::foreign_id("order-4711")) << "\n"
+                << outbox::id_from_json({"/order"})({.body = R"({"order":1})"}).value_or("") << "\n"
+                << e.what() << "\n";
       return 0;
     }
     return 1;
