@@ -166,8 +166,10 @@ struct Consumer::State {
             stop = true;
           },
           options.log);
-      auto subscription =
-          subscribe_kafka({.properties = properties, .topics = options.topics, .start_at = options.start_at});
+      auto subscription = subscribe_kafka({.properties = properties,
+                                           .topics = options.topics,
+                                           .start_at = options.start_at,
+                                           .stopping = [this] { return stop.load(); }});
       if (!subscription) throw ConsumerError(subscription.error().text());
       ConsumerLoop(inboxes, **subscription, counters, loop_options(options)).run(work, stop);
     }

@@ -22,7 +22,7 @@ Status InboxSession::connect() {
   disconnect();
   auto made = pg::Session::connect({.uri = uri_, .application_name = "outbox:" + consumer_});
   if (!made) return failure(std::move(made.error()));
-  if (const Status registered = register_consumer(*made); !registered) return registered;
+  if (Status registered = register_consumer(*made); !registered) return registered;
   const std::lock_guard lock(mutex_);
   session_.emplace(*std::move(made));
   body_type_.clear();

@@ -23,9 +23,11 @@ std::span<rd_kafka_topic_partition_t> elements(rd_kafka_topic_partition_list_t* 
 }
 
 /// The coordinator may be moving: the same request may be answered a moment later.
-Status insist(const char* what, const std::function<rd_kafka_resp_err_t()>& request) {
+Status insist(const char* what, const std::function<bool()>& stopping,
+              const std::function<rd_kafka_resp_err_t()>& request) {
   rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
   for (int tries = 0; tries < tries_max; ++tries) {
+    if (tries > 0 && stopping && stopping()) break;
     if (tries > 0) std::this_thread::sleep_for(pause);
     if (error = request(); error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   }
@@ -39,17 +41,19 @@ rd_kafka_resp_err_t first_error(rd_kafka_topic_partition_list_t* list) {
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-Status fetch_committed(rd_kafka_t* client, rd_kafka_topic_partition_list_t* list) {
-  return insist("the group's committed offsets can't be read", [&] {
+Status fetch_committed(rd_kafka_t* client, rd_kafka_topic_partition_list_t* list,
+                       const std::function<bool()>& stopping) {
+  return insist("the group's committed offsets can't be read", stopping, [&] {
     const auto error = rd_kafka_committed(client, list, answer_ms_max);
     return error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : first_error(list);
   });
 }
 
-Result<std::int32_t> partition_count(rd_kafka_t* client, const char* name) {
+Result<std::int32_t> partition_count(rd_kafka_t* client, const char* name,
+                                     const std::function<bool()>& stopping) {
   const KafkaTopic topic{rd_kafka_topic_new(client, name, nullptr)};
   std::int32_t count = 0;
-  const Status asked = insist("the topic's partitions can't be read", [&] {
+  const Status asked = insist("the topic's partitions can't be read", stopping, [&] {
     const rd_kafka_metadata_t* raw = nullptr;
     const auto error = rd_kafka_metadata(client, 0, topic.get(), &raw, answer_ms_max);
     const KafkaMetadata metadata{raw};
@@ -67,12 +71,13 @@ std::string metadata_of(const rd_kafka_topic_partition_t& element) {
 }
 
 /// Asks about every partition of the topic, ours or not.
-Result<std::int32_t> find_born(rd_kafka_t* client, const char* topic) {
-  const auto count = partition_count(client, topic);
+Result<std::int32_t> find_born(rd_kafka_t* client, const char* topic, const std::function<bool()>& stopping) {
+  const auto count = partition_count(client, topic, stopping);
   if (!count) return failure(count.error());
   const KafkaList all{rd_kafka_topic_partition_list_new(*count)};
   rd_kafka_topic_partition_list_add_range(all.get(), topic, 0, *count - 1);
-  if (const Status fetched = fetch_committed(client, all.get()); !fetched) return failure(fetched.error());
+  if (const Status fetched = fetch_committed(client, all.get(), stopping); !fetched)
+    return failure(fetched.error());
   std::vector<Committed> committed;
   for (const auto& element : elements(all.get())) {
     Committed one{.partition = element.partition, .metadata = metadata_of(element)};
@@ -82,9 +87,10 @@ Result<std::int32_t> find_born(rd_kafka_t* client, const char* topic) {
   return born_of(committed);
 }
 
-Status start_at_end(rd_kafka_t* client, rd_kafka_topic_partition_t& element) {
+Status start_at_end(rd_kafka_t* client, rd_kafka_topic_partition_t& element,
+                    const std::function<bool()>& stopping) {
   std::int64_t low = 0, high = 0;
-  const Status asked = insist("the end of a partition can't be read", [&] {
+  const Status asked = insist("the end of a partition can't be read", stopping, [&] {
     return rd_kafka_query_watermark_offsets(client, element.topic, element.partition, &low, &high,
                                             answer_ms_max);
   });
@@ -104,14 +110,14 @@ void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metada
 }
 
 Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned, StartAt start_at,
-                  BornCounts& born) {
+                  const std::function<bool()>& stopping, BornCounts& born) {
   if (assigned->cnt == 0) return {};
-  if (const Status fetched = fetch_committed(client, assigned); !fetched) return fetched;
+  if (const Status fetched = fetch_committed(client, assigned, stopping); !fetched) return fetched;
   const KafkaList decided{rd_kafka_topic_partition_list_new(assigned->cnt)};
   for (auto& element : elements(assigned)) {
     if (!born.contains(element.topic)) {
       const auto known = parse_born(metadata_of(element));
-      const auto count = known ? Result<std::int32_t>(*known) : find_born(client, element.topic);
+      const auto count = known ? Result<std::int32_t>(*known) : find_born(client, element.topic, stopping);
       if (!count) return failure(count.error());
       born[element.topic] = *count;
     }
@@ -119,13 +125,13 @@ Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
     const std::int32_t born_count = born[element.topic];
     element.offset = RD_KAFKA_OFFSET_BEGINNING;
     if (start_of(element.partition, born_count, start_at) == StartAt::beginning) continue;
-    if (const Status at_end = start_at_end(client, element); !at_end) return at_end;
+    if (const Status at_end = start_at_end(client, element, stopping); !at_end) return at_end;
     auto* one = rd_kafka_topic_partition_list_add(decided.get(), element.topic, element.partition);
     one->offset = element.offset;
     set_metadata(*one, born_metadata(born_count));
   }
   if (decided->cnt == 0) return {};
-  return insist("the start of a new group can't be committed",
+  return insist("the start of a new group can't be committed", stopping,
                 [&] { return rd_kafka_commit(client, decided.get(), 0); });
 }
 

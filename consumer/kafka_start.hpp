@@ -1,6 +1,7 @@
 #pragma once
 // Where newly assigned partitions start: at what the group committed, else as core/start.hpp decides.
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -15,9 +16,9 @@ using BornCounts = std::map<std::string, std::int32_t>;
 
 /// Fills in the offset of every partition of `assigned`, and `born` for their topics. A start at the end is
 /// committed, so that it stays where it was decided. Errors: the cluster did not answer in time, or refused:
-/// fatal. Blocks: up to a minute.
+/// fatal. Blocks: up to a minute; once `stopping`, for the request under way (5 s), and fails.
 [[nodiscard]] Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
-                                StartAt start_at, BornCounts& born);
+                                StartAt start_at, const std::function<bool()>& stopping, BornCounts& born);
 
 /// Metadata is copied into the element, which owns it.
 void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metadata);

@@ -22,6 +22,7 @@ KafkaList to_list(std::span<const PartitionId> partitions) {
 
 std::vector<PartitionId> to_ids(const rd_kafka_topic_partition_list_t* list) {
   std::vector<PartitionId> out;
+  out.reserve(static_cast<std::size_t>(list->cnt));
   for (int i = 0; i < list->cnt; ++i) out.push_back({list->elems[i].topic, list->elems[i].partition});
   return out;
 }
@@ -212,8 +213,9 @@ void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
 }
 
 void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
-  if (const Status set = set_starts(client_.get(), partitions, options_.start_at, born_); !set) {
-    failure_ = set.error();
+  if (const Status set = set_starts(client_.get(), partitions, options_.start_at, options_.stopping, born_);
+      !set) {
+    if (!options_.stopping || !options_.stopping()) failure_ = set.error();
     const KafkaList none{rd_kafka_topic_partition_list_new(0)};
     return assign(none.get());
   }

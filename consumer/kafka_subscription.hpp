@@ -2,6 +2,7 @@
 // A Subscription by librdkafka: group membership with either rebalance protocol, offsets in the group's
 // coordinator.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ struct KafkaSubscriptionOptions {
   std::map<std::string, std::string> properties;  ///< complete; see core/kafka_settings.hpp
   std::vector<std::string> topics;
   StartAt start_at = StartAt::beginning;
+  std::function<bool()> stopping{};  ///< an assignment that comes meanwhile is not waited for
 };
 
 /// Errors: librdkafka does not know a property or its value: fatal.

@@ -162,6 +162,7 @@ bool Backlog::at_work(const PartitionId& partition) const {
 
 std::vector<PartitionId> Backlog::assigned() const {
   std::vector<PartitionId> out;
+  out.reserve(partitions_.size());
   for (const auto& [id, partition] : partitions_) out.push_back(id);
   return out;
 }
