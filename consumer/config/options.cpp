@@ -105,9 +105,9 @@ constexpr std::array table{
     Option<O>{
         {.path = "horizon",
          .kind = Kind::duration,
-         .fallback = "720h",
-         .lowest = "48h",
-         .highest = "876000h",
+         .fallback = "30d",
+         .lowest = "2d",
+         .highest = "36500d",
          .choices = "forever",
          .doc = "How long dedup remembers at least. It must exceed all that can delay or repeat a message."},
         store_horizon,
@@ -123,9 +123,9 @@ constexpr std::array table{
     row<&O::publish_delay_max>(
         {.path = "publish_delay_max",
          .kind = Kind::duration,
-         .fallback = "168h",
+         .fallback = "7d",
          .lowest = "0h",
-         .highest = "87600h",
+         .highest = "3650d",
          .doc = "The longest that a message may lie in its outbox before Kafka has it, or "
                 "has it again: a schedule, an outage, a hold, a replay."}),
     row<&O::maintain_interval>({.path = "maintain_interval",

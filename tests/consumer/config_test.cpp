@@ -97,7 +97,7 @@ TEST_CASE("what is unknown is refused at its place, with what was meant") {
   CHECK(faults("wokers: 2") ==
         "consumer.yaml:7:3: consumer.wokers: is not an option here; did you mean `workers`?");
   CHECK(says(faults("order: keys"), "did you mean key?"));
-  CHECK(says(faults("horizon: 1h"), "48h to 876000h, or forever"));
+  CHECK(says(faults("horizon: 1h"), "2d to 36500d, or forever"));
   CHECK(says(faults("horizon: for_ever"), "is not a duration"));
   CHECK(says(faults("workers: 65"), "1 to 64"));
   CHECK(says(faults("topics: transfers", "consumer:\n"),
