@@ -94,6 +94,18 @@ struct LeaseReply {
 };
 enum class Leaving { no, yes };
 
+/// Lanes of one count. Another count is another generation.
+struct LaneGeneration {
+  std::int32_t number = 0;
+  std::int16_t lanes = 0;
+};
+/// Exactly-once delivery: where the ledger stands.
+struct LedgerStanding {
+  Uuid ledger;                          ///< the table's own name for itself in Kafka
+  LaneGeneration present{};             ///< as the lanes are dealt now
+  std::vector<LaneGeneration> older{};  ///< not settled: nothing may be claimed before they are
+};
+
 enum class LinkState { up, down };
 
 /// The outbox table and its neighbours.
@@ -143,6 +155,13 @@ class Source {
   virtual void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) = 0;
   /// Replaces the pinned count. Only while nothing of the topic is in flight.
   virtual void repin(std::string topic, std::int32_t partitions, DoneStatus done) = 0;
+
+  /// Notes, durably, that the lanes of the present generation write a ledger, and tells where it stands. Only
+  /// after lease() was answered. Errors: retry, reconnect, in_doubt (safe to repeat).
+  virtual void join_ledger(Done<LedgerStanding> done) = 0;
+  /// Older generations are settled: each lane of them fenced, and what it committed last is marked. They are
+  /// forgotten, unless `lease` was lost meanwhile; join_ledger() tells.
+  virtual void settle_ledger(std::vector<LaneGeneration> settled, Lease lease, DoneStatus done) = 0;
 
   /// Until `for_how_long` has passed, by the database's clock, inserts send a NOTIFY. Millis{0}: awake.
   virtual void declare_asleep(Millis for_how_long, DoneStatus done) = 0;

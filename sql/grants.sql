@@ -34,6 +34,8 @@ GRANT SELECT, UPDATE, DELETE ON {{table}} TO outbox_relay;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_instance
   TO outbox_relay;
 GRANT SELECT, INSERT, UPDATE ON {{schema}}.outbox_topic TO outbox_relay;
+GRANT SELECT, INSERT, DELETE ON {{schema}}.outbox_ledger TO outbox_relay;
+GRANT SELECT ON {{schema}}.outbox_ledger TO outbox_operator, outbox_monitor;
 GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_migration TO outbox_relay, outbox_operator, outbox_monitor;
 

@@ -25,6 +25,21 @@ auto status_only(DoneStatus done) {
   };
 }
 
+Result<LedgerStanding> read_ledger_standing(const pg::Rows& rows) {
+  LedgerStanding standing;
+  for (int row = 0; row < rows.size(); ++row) {
+    const LaneGeneration generation{static_cast<std::int32_t>(rows.integer(row, 0)),
+                                    static_cast<std::int16_t>(rows.integer(row, 1))};
+    standing.ledger = rows.uuid(row, 2);
+    if (rows.boolean(row, 3))
+      standing.present = generation;
+    else
+      standing.older.push_back(generation);
+  }
+  if (standing.present.lanes > 0) return standing;
+  return failure(Disposition::retry, "the lanes are being dealt anew", "", "asked again");
+}
+
 bool has_first_lane(const LeaseReply& reply) {
   return std::any_of(reply.held.begin(), reply.held.end(),
                      [](const Lease& l) { return l.lane == LaneId{0}; });
@@ -188,6 +203,28 @@ void PostgresSource::repin(std::string topic, std::int32_t partitions, DoneStatu
   pg::Params params;
   params.text(state_->link->source()).text(topic).i32(partitions);
   state_->link->run(Work::control, {{state_->link->sql()->repin, std::move(params)}},
+                    status_only(std::move(done)));
+}
+
+void PostgresSource::join_ledger(Done<LedgerStanding> done) {
+  if (state_->refused(done)) return;
+  const SourceSql& sql = *state_->link->sql();
+  pg::Params params;
+  params.text(state_->link->source());
+  state_->link->run(Work::control, {{sql.ledger_join, params}, {sql.ledger, params}},
+                    [done = std::move(done)](Results results) {
+                      if (!results) return done(failure(std::move(results.error())));
+                      done(read_ledger_standing(results->back()));
+                    });
+}
+
+void PostgresSource::settle_ledger(std::vector<LaneGeneration> settled, Lease lease, DoneStatus done) {
+  if (state_->refused(done)) return;
+  std::vector<std::int32_t> numbers;
+  for (const LaneGeneration& generation : settled) numbers.push_back(generation.number);
+  pg::Params params;
+  params.text(state_->link->source()).i32s(numbers).i16(lease.lane.value).i64(lease.epoch.value);
+  state_->link->run(Work::control, {{state_->link->sql()->ledger_settle, std::move(params)}},
                     status_only(std::move(done)));
 }
 

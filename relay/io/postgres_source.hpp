@@ -66,6 +66,8 @@ class PostgresSource final : public Source {
   void give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving, DoneStatus done) override;
   void pin(std::string topic, std::int32_t current, Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, DoneStatus done) override;
+  void join_ledger(Done<LedgerStanding> done) override;
+  void settle_ledger(std::vector<LaneGeneration> settled, Lease lease, DoneStatus done) override;
   void declare_asleep(Millis for_how_long, DoneStatus done) override;
 
   [[nodiscard]] UpkeepFigures upkeep() const;

@@ -48,6 +48,9 @@ SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
   pinned = fill(queries::source_pinned, {in_schema});
   repin = fill(queries::source_repin, {in_schema});
   asleep = fill(queries::source_asleep);
+  ledger_join = fill(queries::source_ledger_join, {in_schema});
+  ledger = fill(queries::source_ledger, {in_schema});
+  ledger_settle = fill(queries::source_ledger_settle, {in_schema});
 }
 
 PartitionSql::PartitionSql(const pg::TableName& table, const std::string& quoted) {

@@ -21,6 +21,7 @@ struct SourceSql {
   Sql mark_settings, mark_look, mark_leases, mark_cancelled, partition_names;
   Sql bury, hold, hold_lock, set_held, release, held_topics;
   Sql lease, give_back, pin, pinned, repin, asleep;
+  Sql ledger_join, ledger, ledger_settle;
 };
 
 /// The statements that address one partition directly; `quoted` is its quoted name.

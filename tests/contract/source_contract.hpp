@@ -173,6 +173,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
 #include "tests/contract/source_claim_laws.hpp"
 #include "tests/contract/source_hold_laws.hpp"
 #include "tests/contract/source_lease_laws.hpp"
+#include "tests/contract/source_ledger_laws.hpp"
 #include "tests/contract/source_mark_laws.hpp"
 
 /// Runs every law of the port on `World`. Stands outside any namespace, after `using namespace outbox::test`.
@@ -217,4 +218,5 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_lanes_dealt_anew, World);  \
   TEST_CASE_TEMPLATE_INVOKE(source_pin, World);               \
   TEST_CASE_TEMPLATE_INVOKE(source_asleep, World);            \
+  TEST_CASE_TEMPLATE_INVOKE(source_ledger, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_stop, World)

@@ -115,7 +115,7 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
   MarkReply reply;
   for (const SentRow& s : sent) {
     const auto at = rows_.find(s.id.value);
-    const bool there = at != rows_.end() && at->second.generation == s.generation;
+    const bool there = at != rows_.end() && (at->second.generation == s.generation || !checks_generations);
     const bool ours_already = there && at->second.status == RowStatus::sent &&
                               at->second.partition == s.partition && at->second.offset == s.offset;
     if (ours_already) continue;
@@ -208,6 +208,7 @@ bool FakeDatabase::switch_lanes(std::int16_t wanted, MonoTime now) {
   }
   lanes_.assign(static_cast<std::size_t>(wanted),
                 LaneRecord{.owner = {}, .epoch = top, .until = {}, .ttl = {}});
+  generation_ += 1;
   return true;
 }
 
@@ -250,6 +251,25 @@ LeaseReply FakeDatabase::lease(const LeaseRequest& request, MonoTime now) {
     }
   }
   return reply;
+}
+
+LedgerStanding FakeDatabase::join_ledger() {
+  ledgers_[generation_] = static_cast<std::int16_t>(lanes_.size());
+  LedgerStanding standing;
+  standing.ledger.bytes[0] = 1;
+  for (const auto& [number, lanes] : ledgers_) {
+    if (number == generation_)
+      standing.present = {number, lanes};
+    else
+      standing.older.push_back({number, lanes});
+  }
+  return standing;
+}
+
+void FakeDatabase::settle_ledger(const std::vector<LaneGeneration>& settled, const Lease& lease) {
+  if (!still_leased(lease)) return;
+  for (const LaneGeneration& generation : settled)
+    if (generation.number < generation_) ledgers_.erase(generation.number);
 }
 
 void FakeDatabase::give_back(const std::string& owner, const std::vector<Lease>& lanes, Leaving leaving) {

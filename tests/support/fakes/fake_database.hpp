@@ -63,10 +63,14 @@ class FakeDatabase {
   }
   void repin(const std::string& topic, std::int32_t partitions) { pins_[topic] = partitions; }
 
+  [[nodiscard]] relay::LedgerStanding join_ledger();
+  void settle_ledger(const std::vector<relay::LaneGeneration>& settled, const relay::Lease& lease);
+
   /// What the server's clock shows; it can be set.
   [[nodiscard]] MonoTime clock(MonoTime now) const { return now + clock_step; }
   std::chrono::hours clock_step{0};
-  bool checks_epochs = true;  ///< false: a mutant
+  bool checks_epochs = true;       ///< false: a mutant
+  bool checks_generations = true;  ///< false: a mutant
   MonoTime asleep_until{};
   std::function<void(const relay::SentRow&)> on_marked;  ///< the oracle's eye
   std::function<void()> on_lanes = [] {};                ///< what NOTIFY tells the instances
@@ -96,6 +100,8 @@ class FakeDatabase {
   std::map<relay::HoldTarget, std::string> holds_;
   std::map<std::string, std::int32_t> pins_;
   std::vector<LaneRecord> lanes_;
+  std::int32_t generation_ = 0;                   // of the lanes
+  std::map<std::int32_t, std::int16_t> ledgers_;  // lanes by generation
   std::map<std::string, Instance> instances_;
   std::int64_t next_since_ = 1;
   std::int64_t next_id_ = 1;

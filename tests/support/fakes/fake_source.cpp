@@ -85,6 +85,13 @@ void FakeSource::repin(std::string topic, std::int32_t partitions, DoneStatus do
   travel<void>([&db = database_, topic = std::move(topic), partitions] { db.repin(topic, partitions); },
                std::move(done));
 }
+void FakeSource::join_ledger(Done<LedgerStanding> done) {
+  travel<LedgerStanding>([&db = database_] { return db.join_ledger(); }, std::move(done));
+}
+void FakeSource::settle_ledger(std::vector<LaneGeneration> settled, Lease lease, DoneStatus done) {
+  travel<void>([&db = database_, settled = std::move(settled), lease] { db.settle_ledger(settled, lease); },
+               std::move(done));
+}
 void FakeSource::declare_asleep(Millis time, DoneStatus done) {
   travel<void>([&db = database_, &clock = clock_,
                 time] { db.asleep_until = time.count() > 0 ? clock.now() + time : MonoTime{}; },

@@ -38,6 +38,9 @@ class FakeSource : public relay::Source {
                  relay::DoneStatus done) override;
   void pin(std::string topic, std::int32_t current, relay::Done<std::int32_t> done) override;
   void repin(std::string topic, std::int32_t partitions, relay::DoneStatus done) override;
+  void join_ledger(relay::Done<relay::LedgerStanding> done) override;
+  void settle_ledger(std::vector<relay::LaneGeneration> settled, relay::Lease lease,
+                     relay::DoneStatus done) override;
   void declare_asleep(Millis for_how_long, relay::DoneStatus done) override;
 
   /// What a trigger's NOTIFY does: reaches the process if it is up.
