@@ -47,6 +47,10 @@ enum class CrashPoint {
   relay_given_back,
   relay_stopping,
   relay_stopped,
+  once_lane_fenced,
+  once_transaction_open,
+  once_ledger_written,
+  once_transaction_committed,
 };
 
 struct CrashPointRow {
@@ -105,6 +109,14 @@ inline constexpr std::array crash_points = {
     CrashPointRow{CrashPoint::relay_stopping, "relay_stopping", "told to stop; rows may be in flight"},
     CrashPointRow{CrashPoint::relay_stopped, "relay_stopped",
                   "all lanes are given back; the process has not ended"},
+    CrashPointRow{CrashPoint::once_lane_fenced, "once_lane_fenced",
+                  "a lane's transactional id is taken; its ledger was not read"},
+    CrashPointRow{CrashPoint::once_transaction_open, "once_transaction_open",
+                  "messages of a Kafka transaction are on their way"},
+    CrashPointRow{CrashPoint::once_ledger_written, "once_ledger_written",
+                  "messages and ledger are in Kafka; the transaction is open"},
+    CrashPointRow{CrashPoint::once_transaction_committed, "once_transaction_committed",
+                  "the transaction is committed; no row of it is marked"},
 };
 
 #ifdef OUTBOX_CRASH_POINTS

@@ -51,6 +51,8 @@ Result<KafkaConf> make_kafka_conf(const KafkaOptions& options) {
   std::string faults;
   set_all(conf.get(), defaults, faults);
   set(conf.get(), "batch.size", std::to_string(options.batch_bytes_max), faults);
+  // A transaction does not wait long for a topic that was deleted under it.
+  if (!options.transactional_id.empty()) set(conf.get(), "topic.metadata.propagation.max.ms", "5000", faults);
   for (const auto& [name, value] : options.properties) {
     if (const auto reason = refused_because(name, value)) {
       faults += (faults.empty() ? "" : "; ") + name + ": " + value + " is refused: " + std::string{*reason};
@@ -61,6 +63,12 @@ Result<KafkaConf> make_kafka_conf(const KafkaOptions& options) {
     if (!too_large) set(conf.get(), name, value, faults);
   }
   set_all(conf.get(), fixed, faults);
+  if (!options.transactional_id.empty()) {
+    const std::string timeout = std::to_string(options.transaction_timeout.count());
+    set(conf.get(), "transactional.id", options.transactional_id, faults);
+    set(conf.get(), "transaction.timeout.ms", timeout, faults);
+    set(conf.get(), "message.timeout.ms", timeout, faults);  // what expires aborts its transaction, no more
+  }
   set(conf.get(), "queue.buffering.max.messages", std::to_string(options.in_flight_messages_max), faults);
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
   if (!faults.empty())

@@ -24,6 +24,10 @@ struct KafkaOptions {
   /// whole, and innocent neighbours with it. Replaced by a smaller one where look_up() finds a topic that
   /// takes less.
   std::int64_t batch_bytes_max = 1'000'000;
+  /// Not empty: the producer is transactional, and a transaction may take so long before the cluster aborts
+  /// it: a message that is not delivered by then fails it.
+  std::string transactional_id{};
+  Millis transaction_timeout{30'000};
   /// How long look_up() waits for the cluster before it answers `retry`.
   Millis look_up_patience{5'000};
   /// librdkafka's log, on the loop's thread. Level as syslog has it: 0 emergency … 7 debug. Nothing goes to

@@ -22,6 +22,8 @@
 
 namespace outbox::relay {
 
+inline constexpr int no_wake_fd = -1;  ///< for a thread that polls
+
 class KafkaProducer {
  public:
   /// `wake_fd`: an eventfd that becomes readable when the queue of events is no longer empty.

@@ -12,20 +12,6 @@ namespace {
 
 constexpr std::size_t batch_messages_max = 20;
 
-KafkaRecord record_of(const Message& m) {
-  KafkaRecord r;
-  r.id = m.id;
-  r.msg_id = m.msg_id;
-  if (m.key) r.key = std::string{*m.key};
-  if (m.body) r.body = std::string{*m.body};
-  for (const Header& h : m.headers) {
-    std::optional<std::string> value;
-    if (h.value) value = std::string{*h.value};
-    r.headers.emplace_back(std::string{h.name}, std::move(value));
-  }
-  return r;
-}
-
 }  // namespace
 
 Result<Accepted> FakeBroker::publish(const Outgoing& out) {

@@ -21,6 +21,9 @@ struct KafkaRecord {
   std::uint64_t appended = 0;  ///< of the whole cluster: which came first
 };
 
+/// A message as a log keeps it.
+[[nodiscard]] KafkaRecord record_of(const relay::Message& message);
+
 struct KafkaTopic {
   std::int32_t partitions = 1;
   std::int64_t message_bytes_max = 1'048'588;   ///< as DescribeConfigs tells it

@@ -74,7 +74,10 @@ std::map<std::int32_t, std::int64_t> ends_of(rd_kafka_t* client, const std::stri
 
 std::vector<KafkaRecord> read_all(const std::string& bootstrap, const std::string& topic,
                                   Isolation isolation) {
-  const auto plain = make_client(RD_KAFKA_PRODUCER, {{"bootstrap.servers", bootstrap}});
+  // A client that says nothing of isolation gets the last stable offset, which lies below what was just
+  // committed.
+  const auto plain = make_client(RD_KAFKA_CONSUMER,
+                                 {{"bootstrap.servers", bootstrap}, {"isolation.level", "read_uncommitted"}});
   auto open = ends_of(plain.get(), topic);
   const auto consumer = make_client(
       RD_KAFKA_CONSUMER,
