@@ -45,7 +45,7 @@ std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
 }
 
 std::optional<Claim> ClaimPlan::next_flat(MonoTime now, const Flight& flight) {
-  if (!open_.empty() || flight.rows() > except_max) return std::nullopt;
+  if (!open_.empty() || flight.rows_of(working_) > except_max) return std::nullopt;
   if (!hinted_ && now < look_at_) {
     earlier(look_at_);
     return std::nullopt;

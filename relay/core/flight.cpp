@@ -83,6 +83,21 @@ std::vector<RowId> Flight::ids() const {
   return out;
 }
 
+std::vector<RowId> Flight::ids(const LaneSet& lanes) const {
+  std::vector<RowId> out;
+  for (const FlightBatch& batch : batches_)
+    for (const Row& row : batch.rows)
+      if (row.stage != Stage::settled && lanes.test(index(row.lease.lane))) out.push_back(row.message.id);
+  return out;
+}
+
+std::int64_t Flight::rows_of(const LaneSet& lanes) const {
+  std::int64_t rows = 0;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lanes.test(lane)) rows += lanes_[lane].rows;
+  return rows;
+}
+
 std::vector<RowId> Flight::ids(LaneId lane) const {
   std::vector<RowId> out;
   if (rows_of(lane) == 0) return out;

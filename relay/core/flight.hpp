@@ -66,6 +66,8 @@ class Flight {
   /// Ids in flight, of all lanes or of one: what a claim must leave out.
   [[nodiscard]] std::vector<RowId> ids() const;
   [[nodiscard]] std::vector<RowId> ids(LaneId lane) const;
+  [[nodiscard]] std::vector<RowId> ids(const LaneSet& lanes) const;
+  [[nodiscard]] std::int64_t rows_of(const LaneSet& lanes) const;
 
  private:
   struct LaneLoad {

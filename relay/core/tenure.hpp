@@ -70,6 +70,7 @@ class Tenure {
   [[nodiscard]] LaneSet draining() const { return draining_; }
   /// Working or draining.
   [[nodiscard]] bool holds(LaneId lane) const { return held_[index(lane)].has_value(); }
+  [[nodiscard]] const std::optional<Lease>& held(LaneId lane) const { return held_[index(lane)]; }
   /// A draining lane is being given back, under the lease that is returned.
   Lease give(LaneId lane);
   /// Given back, and in the latest answer all the same: to be given back again. Taken once.

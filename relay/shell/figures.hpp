@@ -30,9 +30,12 @@ struct Counters {
   std::int64_t marks = 0;  ///< statements, answered or not
   std::int64_t marks_failed = 0;
   std::int64_t hints = 0;
-  std::int64_t tenures = 0;       ///< times that lanes were taken
-  std::int64_t tenures_lost = 0;  ///< times that they were lost, not given back
-  std::int64_t producers = 0;     ///< made in place of a finished one
+  std::int64_t tenures = 0;              ///< times that lanes were taken
+  std::int64_t tenures_lost = 0;         ///< times that they were lost, not given back
+  std::int64_t producers = 0;            ///< made in place of a finished one
+  std::int64_t transactions = 0;         ///< exactly once: committed
+  std::int64_t transactions_failed = 0;  ///< ended unclearly; the ledger told what became of them
+  std::int64_t seats_opened = 0;  ///< transactional producers made, for a lane taken or after a failure
 };
 
 struct Timings {

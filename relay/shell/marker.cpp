@@ -1,6 +1,7 @@
 #include "relay/shell/marker.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/crash_point.hpp"
@@ -61,8 +62,17 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
     bench_.doubt_leases();
   }
   bench_.counters.marked += static_cast<std::int64_t>(rows.size()) - not_marked;
+  if (watcher_) tell(rows, reply);
   for (Row* row : rows) bench_.flight.settle(*row);
   bench_.moved();
+}
+
+void Marker::tell(const std::vector<Row*>& rows, const MarkReply& reply) {
+  std::set<RowId> lost;
+  for (const MarkException& e : reply.exceptions)
+    if (e.outcome == MarkOutcome::lane_lost) lost.insert(e.id);
+  for (const Row* row : rows)
+    watcher_(*row, lost.contains(row->message.id) ? Outcome::lost : Outcome::settled);
 }
 
 void Marker::failed(std::vector<Row*> rows, const Error& error) {

@@ -5,6 +5,8 @@
 // stays in flight.
 
 #include <deque>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -16,6 +18,13 @@ class Marker {
  public:
   explicit Marker(Workbench& bench) : bench_(bench) {}
 
+  enum class Outcome {
+    settled,  ///< durably: marked, or it needs no mark any more
+    lost,     ///< refused: another owner has the lane
+  };
+  /// Told of each row as it leaves.
+  void watch(std::function<void(const Row&, Outcome)> watcher) { watcher_ = std::move(watcher); }
+
   /// `row` is in Stage::acked.
   void add(Row& row) { acked_.push_back(&row); }
   void pump(MonoTime now);
@@ -26,7 +35,10 @@ class Marker {
   void marked(const std::vector<Row*>& rows, const MarkReply& reply);
   void failed(std::vector<Row*> rows, const Error& error);
 
+  void tell(const std::vector<Row*>& rows, const MarkReply& reply);
+
   Workbench& bench_;
+  std::function<void(const Row&, Outcome)> watcher_;
   std::deque<Row*> acked_;
   std::int32_t under_way_ = 0;
   Backoff backoff_{{Millis{50}, Millis{5000}}, 2};

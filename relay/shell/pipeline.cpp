@@ -29,7 +29,8 @@ std::string_view to_string(Pipeline::Phase phase) noexcept {
   return "unknown";
 }
 
-Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log)
+Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log,
+                   Transactor* transactor)
     : bench_{.options = std::move(options),
              .loop = loop,
              .source = source,
@@ -37,7 +38,11 @@ Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& 
              .log = std::move(log),
              .stir = [this] { stir(); },
              .doubt_leases = [this] { tenure_.hint(bench_.loop.now()); }},
-      tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes) {}
+      tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes),
+      transactor_(transactor) {
+  if (transactor == nullptr) return;
+  transactions_ = std::make_unique<Transactions>(bench_, *transactor, tenure_, topics_, queues_, marker_);
+}
 
 Pipeline::~Pipeline() {
   *alive_ = false;
@@ -112,7 +117,7 @@ void Pipeline::turn() {
   settler_.pump(now);
   topics_.pump(now);
   leave_waiting();
-  publisher_.pump(now);
+  publish(now);
   marker_.pump(now);
   if (restart_wanted_ && !restarting_ && now >= restart_at_) restart_producer();
   hand_over(now);
@@ -136,6 +141,7 @@ void Pipeline::arm(MonoTime now) {
   wake(topics_.wake_at());
   wake(marker_.wake_at());
   wake(sleeper_.wake_at());
+  if (transactions_) wake(transactions_->wake_at());
   if (!tenure_.asking() && (phase_ != Phase::stopping || tenure_.active())) wake(tenure_.next_request());
   if (tenure_.active()) wake(tenure_.ends_at());
   if (phase_ == Phase::working) wake(bench_.plan.wake_at());
@@ -160,11 +166,14 @@ void Pipeline::keep_tenure(MonoTime now) {
   const bool wanted = phase_ != Phase::stopping || (tenure_.active() && !giving_back_);
   if (!wanted || !tenure_.request_due(now)) return;
   tenure_.requested(now);
+  bench_.lease_requests += 1;
   bench_.source.lease(
       {bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
-      [this](Result<LeaseReply> reply) {
+      [this, number = bench_.lease_requests](Result<LeaseReply> reply) {
         crash_here(CrashPoint::relay_leased, reply);
+        const bool answered = reply.has_value();
         leased(std::move(reply));
+        if (answered && transactions_) transactions_->lease_confirmed(number);
         stir();
       });
   crash_here(CrashPoint::relay_lease_asked);
@@ -205,7 +214,7 @@ void Pipeline::tenure_changed(Tenure::Change change) {
   bench_.counters.tenures_lost += 1;
   crash_here(CrashPoint::relay_lanes_lost);
   drain("lanes_lost");
-  bench_.broker.purge();
+  cut_off();
   apply_lanes();
 }
 
@@ -227,8 +236,28 @@ void Pipeline::lanes_gained() {
   bench_.plan.reset(bench_.loop.now());
 }
 
+// What is in flight comes home soon; what Kafka did not take stays PENDING.
+void Pipeline::cut_off() {
+  bench_.broker.purge();
+  if (transactions_) transactions_->cut_off();
+}
+
+void Pipeline::publish(MonoTime now) {
+  if (!transactions_) return publisher_.pump(now);
+  transactions_->pump(now);
+  const LaneSet claimable_now = claimable(now);
+  if (claimable_now == claimed_) return;
+  if ((claimable_now & ~claimed_).any()) bench_.plan.look_once();
+  apply_lanes();
+}
+
+LaneSet Pipeline::claimable(MonoTime now) const {
+  return transactions_ ? tenure_.working() & transactions_->claimable(now) : tenure_.working();
+}
+
 void Pipeline::apply_lanes() {
-  bench_.plan.set_lanes(tenure_.lanes(), tenure_.working());
+  claimed_ = claimable(bench_.loop.now());
+  bench_.plan.set_lanes(tenure_.lanes(), claimed_);
   if (tenure_.draining().none())
     draining_since_.reset();
   else if (!draining_since_)
@@ -239,9 +268,9 @@ void Pipeline::apply_lanes() {
 // then.
 void Pipeline::leave_waiting() {
   if (phase_ != Phase::working)
-    publisher_.drop_waiting();
+    queues_.drop();
   else if (tenure_.draining().any())
-    publisher_.drop_waiting(tenure_.draining());
+    queues_.drop(tenure_.draining());
 }
 
 // A lane may have its next owner only when nothing of it is in flight here: what waits is left to that owner,
@@ -267,7 +296,7 @@ void Pipeline::hand_over_overdue(MonoTime now) {
                                         {"next", "what Kafka did not acknowledge is sent again"}});
   draining_since_ = now;
   drain("hand_over_timeout");
-  bench_.broker.purge();
+  cut_off();
 }
 
 void Pipeline::send_give_back(std::vector<Lease> lanes) {
@@ -285,7 +314,7 @@ void Pipeline::send_give_back(std::vector<Lease> lanes) {
 }
 
 void Pipeline::drain(const char* why) {
-  publisher_.drop_waiting();
+  queues_.drop();
   if (phase_ != Phase::working) return;
   phase_ = Phase::draining;
   bench_.signs.draining = bench_.loop.now();
@@ -322,19 +351,20 @@ void Pipeline::restart_producer() {
 
 std::vector<Shard> Pipeline::shards_of(std::optional<LaneId> lane) const {
   std::vector<Shard> shards;
-  const auto leases = tenure_.leases();
   for (std::int16_t s = 0; s < shard_count; ++s) {
     const LaneId of = lane_of(Shard{s}, tenure_.lanes());
-    if (lane ? of == *lane : leases[static_cast<std::size_t>(of.value)].has_value()) shards.emplace_back(s);
+    if (lane ? of == *lane : claimed_.test(static_cast<std::size_t>(of.value))) shards.emplace_back(s);
   }
   return shards;
 }
 
-// Rows of lanes that began to drain while the claim was under way.
-void Pipeline::leave_out_foreign(std::vector<Message>& rows) const {
+// Rows of lanes that began to drain, or were opened anew, while the claim was under way.
+void Pipeline::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) const {
   const auto leases = tenure_.leases();
   std::erase_if(rows, [&](const Message& m) {
-    return !leases[static_cast<std::size_t>(lane_of(m.shard, tenure_.lanes()).value)];
+    const LaneId lane = lane_of(m.shard, tenure_.lanes());
+    return !leases[static_cast<std::size_t>(lane.value)] ||
+           (transactions_ && !transactions_->takes(lane, claim));
   });
 }
 
@@ -345,7 +375,7 @@ void Pipeline::claim(MonoTime now) {
 void Pipeline::send_claim(const Claim& claim) {
   ClaimRequest request{.look = claim.look,
                        .shards = shards_of(claim.lane),
-                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(),
+                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(claimed_),
                        .rows_max = claim.rows_max,
                        .bytes_max = claim.bytes_max};
   bench_.counters.claims += 1;
@@ -407,16 +437,16 @@ ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
     yield.next_due =
         std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
   if (phase_ != Phase::working) return yield;  // the lanes were lost, or we stop: the rows stay PENDING
-  leave_out_foreign(batch.rows);
-  leave_out_foreign(batch.due);
+  leave_out_foreign(batch.rows, claim.serial);
+  leave_out_foreign(batch.due, claim.serial);
   for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
     bench_.counters.claimed += 1;
-    if (publisher_.take(row))
+    if (queues_.take(row))
       yield.rows += 1;
     else
       yield.dropped += 1;
   }
-  publisher_.pump(now);
+  publish(now);
   if (yield.rows > 0) crash_here(CrashPoint::relay_published);
   return yield;
 }
@@ -428,7 +458,7 @@ void Pipeline::stop(std::function<void()> stopped) {
   phase_ = Phase::stopping;
   bench_.signs.stopping = true;
   stop_by_ = bench_.loop.now() + bench_.options.stop_timeout;
-  publisher_.drop_waiting();
+  queues_.drop();
   crash_here(CrashPoint::relay_stopping);
   stir();
 }
@@ -448,7 +478,7 @@ void Pipeline::keep_stopping(MonoTime now) {
   }
   bench_.log.warn("stop_timeout", {{"rows_in_flight", bench_.flight.rows()},
                                    {"next", "what Kafka did not acknowledge stays pending"}});
-  bench_.broker.purge();
+  cut_off();
 }
 
 void Pipeline::give_back() {
@@ -465,6 +495,7 @@ void Pipeline::close() {
   phase_ = Phase::stopped;
   bench_.source.stop();
   bench_.broker.stop();
+  if (transactor_ != nullptr) transactor_->stop();
   const Counters& c = bench_.counters;
   bench_.log.info("stopped",
                   {{"marked", c.marked}, {"dead", c.dead}, {"rows_in_flight", bench_.flight.rows()}});

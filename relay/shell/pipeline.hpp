@@ -22,6 +22,7 @@
 #include "relay/shell/settler.hpp"
 #include "relay/shell/sleeper.hpp"
 #include "relay/shell/topics.hpp"
+#include "relay/shell/transactions.hpp"
 #include "relay/shell/workbench.hpp"
 
 namespace outbox::relay {
@@ -31,7 +32,9 @@ class Pipeline {
   enum class Phase { standby, working, draining, stopping, stopped };
 
   /// The ports must outlive the pipeline, and be stopped (by stop()) before they go.
-  Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log);
+  /// With a transactor everything is sent by it, exactly once; the broker then only looks topics up.
+  Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& broker, log::Logger log,
+           Transactor* transactor = nullptr);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -61,6 +64,9 @@ class Pipeline {
   void lanes_gained();
   void apply_lanes();
   void leave_waiting();
+  void publish(MonoTime now);
+  void cut_off();
+  [[nodiscard]] LaneSet claimable(MonoTime now) const;
   void hand_over(MonoTime now);
   void hand_over_overdue(MonoTime now);
   void send_give_back(std::vector<Lease> lanes);
@@ -78,7 +84,7 @@ class Pipeline {
   void give_back();
   void close();
   [[nodiscard]] std::vector<Shard> shards_of(std::optional<LaneId> lane) const;
-  void leave_out_foreign(std::vector<Message>& rows) const;
+  void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) const;
   [[nodiscard]] double sent_per_s(MonoTime now);
 
   Workbench bench_;
@@ -86,8 +92,12 @@ class Pipeline {
   Topics topics_{bench_};
   Marker marker_{bench_};
   Settler settler_{bench_};
-  Publisher publisher_{bench_, topics_, marker_, settler_};
+  Queues queues_{bench_, topics_, settler_};
+  Publisher publisher_{bench_, topics_, queues_, marker_};
   Sleeper sleeper_{bench_};
+  std::unique_ptr<Transactions> transactions_;
+  Transactor* transactor_;
+  LaneSet claimed_{};  // the lanes that are claimed now
 
   Phase phase_ = Phase::standby;
   bool stirred_ = false;

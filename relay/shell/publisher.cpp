@@ -16,26 +16,8 @@ Token token_of(Row& row) {
 Row& row_of(Token token) {
   return *reinterpret_cast<Row*>(token);
 }
-bool any_row(const Row&) {
-  return true;
-}
 
 }  // namespace
-
-bool Publisher::take(Row& row) {
-  if (row.message.held == Held::yes) {
-    settler_.set_held(row);
-    return false;
-  }
-  if (bench_.gate.blocks(row.message, row.claim)) {
-    bench_.drop(row);
-    return false;
-  }
-  Topic& topic = topics_.of(row.message.topic);
-  row.topic = topic.number;
-  topic.waiting.push_back(&row);
-  return true;
-}
 
 void Publisher::pump(MonoTime now) {
   for (const auto& topic : topics_.all()) {
@@ -82,16 +64,9 @@ Partition Publisher::partition_of(const Topic& topic, const Row& row) const {
   return relay::partition_of(row.message, topic.partitions);
 }
 
-std::string Publisher::unfit(const Topic& topic, const Row& row) const {
-  const std::int64_t size = envelope_.encoded_size(row.message);
-  if (size <= topic.message_bytes_max) return {};
-  return "the message takes " + std::to_string(size) + " bytes, more than the topic's max.message.bytes of " +
-         std::to_string(topic.message_bytes_max);
-}
-
 Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) {
-  if (std::string reason = unfit(topic, row); !reason.empty()) {
-    kill(topic, row, std::move(reason));
+  if (std::string reason = queues_.unfit(topic, row); !reason.empty()) {
+    queues_.kill(topic, row, std::move(reason));
     return Step::left;
   }
   row.stage = Stage::published;
@@ -108,15 +83,8 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
   if (accepted) return Step::blocked;
   if (accepted.error().disposition != Disposition::quarantine)
     return Step::blocked;  // the producer is finished: it says so
-  kill(topic, row, accepted.error().text());
+  queues_.kill(topic, row, accepted.error().text());
   return Step::left;
-}
-
-void Publisher::kill(Topic& topic, Row& row, std::string reason) {
-  if (settler_.hold_of(row.message))
-    drop_waiting(topic, [&](const Row& other) { return other.message.key == row.message.key; });
-  topic.counters.dead += 1;
-  settler_.bury(row, std::move(reason));
 }
 
 void Publisher::delivered(std::span<const Delivery> reports) {
@@ -147,8 +115,8 @@ void Publisher::refused(Topic& topic, Row& row, const Delivery& delivery) {
   switch (*delivery.refusal) {
     case Refusal::message:
       topic.careful_until = bench_.loop.now() + bench_.options.careful_for;
-      if (row.alone) return kill(topic, row, delivery.reason);
-      return queue_again(topic, row);
+      if (row.alone) return queues_.kill(topic, row, delivery.reason);
+      return queues_.again(topic, row);
     case Refusal::topic:
       bench_.drop(row);
       return topics_.unusable(topic, delivery.reason);
@@ -156,37 +124,8 @@ void Publisher::refused(Topic& topic, Row& row, const Delivery& delivery) {
     case Refusal::producer:
       // Later rows of its key must not pass it: all of them are claimed again, in order.
       bench_.drop(row);
-      return drop_waiting(topic, any_row);
+      return queues_.drop(topic);
   }
-}
-
-void Publisher::queue_again(Topic& topic, Row& row) {
-  if (bench_.gate.blocks(row.message, row.claim)) return bench_.drop(row);
-  const auto later = std::find_if(topic.waiting.begin(), topic.waiting.end(),
-                                  [&](const Row* other) { return other->order > row.order; });
-  topic.waiting.insert(later, &row);
-}
-
-template <class Chosen>
-void Publisher::drop_waiting(Topic& topic, Chosen chosen) {
-  std::deque<Row*> others;
-  for (Row* row : std::exchange(topic.waiting, {})) {
-    if (chosen(*row))
-      bench_.drop(*row);
-    else
-      others.push_back(row);
-  }
-  topic.waiting = std::move(others);
-}
-
-void Publisher::drop_waiting() {
-  for (const auto& topic : topics_.all()) drop_waiting(*topic, any_row);
-}
-
-void Publisher::drop_waiting(const LaneSet& lanes) {
-  for (const auto& topic : topics_.all())
-    drop_waiting(*topic,
-                 [&](const Row& row) { return lanes.test(static_cast<std::size_t>(row.lease.lane.value)); });
 }
 
 }  // namespace outbox::relay

@@ -8,9 +8,8 @@
 #include <span>
 #include <string>
 
-#include "relay/core/envelope.hpp"
 #include "relay/shell/marker.hpp"
-#include "relay/shell/settler.hpp"
+#include "relay/shell/queues.hpp"
 #include "relay/shell/topics.hpp"
 #include "relay/shell/workbench.hpp"
 
@@ -18,20 +17,11 @@ namespace outbox::relay {
 
 class Publisher {
  public:
-  Publisher(Workbench& bench, Topics& topics, Marker& marker, Settler& settler)
-      : bench_(bench),
-        topics_(topics),
-        marker_(marker),
-        settler_(settler),
-        envelope_({.preset = bench.options.headers, .source = bench.options.name}) {}
+  Publisher(Workbench& bench, Topics& topics, Queues& queues, Marker& marker)
+      : bench_(bench), topics_(topics), queues_(queues), marker_(marker) {}
 
-  /// Takes a claimed row on: queued, held, or left for a later claim. True if queued.
-  bool take(Row& row);
   void pump(MonoTime now);
   void delivered(std::span<const Delivery> reports);
-  /// Everything not handed to Kafka yet stays PENDING for a later claim.
-  void drop_waiting();
-  void drop_waiting(const LaneSet& lanes);
   /// True while Kafka still owes reports.
   [[nodiscard]] bool awaiting_reports() const { return unreported_ > 0; }
 
@@ -45,19 +35,13 @@ class Publisher {
   void publish_carefully(Topic& topic);
   Step publish(Topic& topic, Row& row, Partition partition);
   [[nodiscard]] Partition partition_of(const Topic& topic, const Row& row) const;
-  [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
-  void kill(Topic& topic, Row& row, std::string reason);
   void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
-  void queue_again(Topic& topic, Row& row);
-  template <class Chosen>
-  void drop_waiting(Topic& topic, Chosen chosen);
 
   Workbench& bench_;
   Topics& topics_;
+  Queues& queues_;
   Marker& marker_;
-  Settler& settler_;
-  Envelope envelope_;  // for sizes only; the broker has its own
   std::int64_t unreported_ = 0;
 };
 

@@ -32,6 +32,7 @@ struct PipelineOptions {
   Millis facts_fresh_for{120'000};    ///< then a topic's partition count and limit are looked up again
   std::int32_t mark_rows_max = 5000;  ///< of one mark
   std::int32_t marks_max = 2;         ///< under way at once
+  Millis transaction_slow{5000};      ///< exactly once: a transaction that takes longer is told
 };
 
 struct Workbench {
@@ -48,7 +49,8 @@ struct Workbench {
   Counters counters{};
   Timings timings{};
   Signs signs{};
-  bool alone = true;  ///< no other instance is alive, as far as is known
+  std::uint64_t lease_requests = 0;  ///< asked so far
+  bool alone = true;                 ///< no other instance is alive, as far as is known
 
   /// The row stays PENDING and is claimed again later.
   void drop(Row& row) {

@@ -85,7 +85,76 @@ class EagerBroker final : public FakeBroker {
   std::int64_t next_ = 0;
 };
 
+class AmnesiacTransactor final : public FakeTransactor {
+ public:
+  using FakeTransactor::FakeTransactor;
+
+ private:
+  [[nodiscard]] std::vector<LedgerRow> last_of(const FakeCoordinator::Id&) const override { return {}; }
+};
+
+class ShortSightedTransactor final : public FakeTransactor {
+ public:
+  using FakeTransactor::FakeTransactor;
+
+ private:
+  [[nodiscard]] std::vector<LedgerRow> last_of(const FakeCoordinator::Id& id) const override {
+    return id.before;
+  }
+};
+
+class OpenHouseTransactor final : public FakeTransactor {
+ public:
+  using FakeTransactor::FakeTransactor;
+
+ private:
+  [[nodiscard]] bool fences() const override { return false; }
+};
+
+// Says "marked" when it has the mark, which takes effect later, or is lost with the process.
+class LazyMarkSource final : public FakeSource {
+ public:
+  LazyMarkSource(SimClock& clock, Loop& loop, FakeDatabase& database, Chance& chance,
+                 const SourceFaults& faults)
+      : FakeSource(clock, loop, database, chance, faults), loop_(loop) {}
+  void mark(std::vector<SentRow> rows, AfterSent after, Done<MarkReply> done) override {
+    loop_.post([done = std::move(done)] { done(MarkReply{}); });
+    loop_.at(loop_.now() + Millis{30}, [this, rows = std::move(rows), after]() mutable {
+      FakeSource::mark(std::move(rows), after, [](const Result<MarkReply>&) {});
+    });
+  }
+
+ private:
+  Loop& loop_;
+};
+
+class CarelessSource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void join_ledger(Done<LedgerStanding> done) override {
+    FakeSource::join_ledger([done = std::move(done)](Result<LedgerStanding> standing) {
+      if (standing) standing->older.clear();
+      done(std::move(standing));
+    });
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<FakeTransactor> make_transactor(Mutant mutant, SimClock& clock, SimLoop& loop,
+                                                FakeKafka& kafka, FakeCoordinator& coordinator,
+                                                Chance& chance, const TransactorFaults& faults) {
+  switch (mutant) {
+    case Mutant::forgets_ledger:
+      return std::make_unique<AmnesiacTransactor>(clock, loop, kafka, coordinator, chance, faults);
+    case Mutant::reads_ledger_short:
+      return std::make_unique<ShortSightedTransactor>(clock, loop, kafka, coordinator, chance, faults);
+    case Mutant::fences_nobody:
+      return std::make_unique<OpenHouseTransactor>(clock, loop, kafka, coordinator, chance, faults);
+    default:
+      return std::make_unique<FakeTransactor>(clock, loop, kafka, coordinator, chance, faults);
+  }
+}
 
 std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& loop, FakeDatabase& database,
                                         Chance& chance, const SourceFaults& faults) {
@@ -98,6 +167,10 @@ std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& lo
       return std::make_unique<OpenGateSource>(clock, loop, database, chance, faults);
     case Mutant::gives_back_in_flight:
       return std::make_unique<HastySource>(clock, loop, database, chance, faults);
+    case Mutant::marks_late:
+      return std::make_unique<LazyMarkSource>(clock, loop, database, chance, faults);
+    case Mutant::leaves_old_ledgers:
+      return std::make_unique<CarelessSource>(clock, loop, database, chance, faults);
     default:
       return std::make_unique<FakeSource>(clock, loop, database, chance, faults);
   }

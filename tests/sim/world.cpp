@@ -50,9 +50,15 @@ World::World(WorldOptions options) : options_(options), chance_(options.seed) {
   kafka_.create("surprise", 2).message_bytes_real = 1000;
   if (options_.faults == Faults::on) {
     source_faults_ = {.lost_call_one_in = 60, .lost_reply_one_in = 60, .slow_one_in = 80};
+    transactor_faults_ = {.open_fails_one_in = 8,
+                          .lost_commit_one_in = 30,
+                          .lost_answer_one_in = 30,
+                          .late_commit_one_in = 30,
+                          .slow_one_in = 60};
     broker_faults_ = {.fatal_one_in = 120, .slow_one_in = 60, .look_up_fails_one_in = 10};
   }
   for (std::int32_t i = 0; i < options_.relays; ++i) processes_.push_back(std::make_unique<Process>());
+  database_.checks_generations = options_.mutant != Mutant::ignores_generations;
   database_.checks_epochs = options_.mutant != Mutant::ignores_epochs;
   database_.on_lanes = [this] {
     for (auto& process : processes_)
@@ -101,7 +107,13 @@ void World::boot(std::size_t which) {
   p.broker = make_broker(options_.mutant, clock_, *p.loop, kafka_, chance_, broker_faults_);
   if (options_.mutant == Mutant::never_fences) p.loop->clock_stops_in_freeze();
   p.broker->on_publish = [this, &p](const Message& message) { published(p, message); };
-  p.pipeline = std::make_unique<Pipeline>(pipeline_options(), *p.loop, *p.source, *p.broker, log::Logger{});
+  if (options_.promise == Promise::exactly_once) {
+    p.transactor =
+        make_transactor(options_.mutant, clock_, *p.loop, kafka_, coordinator_, chance_, transactor_faults_);
+    p.transactor->on_publish = [this, &p](const Message& message) { published(p, message); };
+  }
+  p.pipeline = std::make_unique<Pipeline>(pipeline_options(), *p.loop, *p.source, *p.broker, log::Logger{},
+                                          p.transactor.get());
   p.pipeline->start();
 }
 
@@ -110,6 +122,7 @@ void World::kill(std::size_t which) {
   p.loop->kill();
   p.source->kill();
   p.broker->kill();
+  if (p.transactor) p.transactor->kill();
   p.pipeline.reset();
   graves_.push_back(std::move(p));
 }
@@ -172,6 +185,43 @@ void World::stop_and_boot(std::size_t which, Micros pause) {
   });
 }
 
+// An operator has a row sent again; the copy is wanted.
+void World::replay_row() {
+  if (!striking_) return;
+  std::vector<std::int64_t> sent;
+  for (const auto& [id, row] : database_.rows())
+    if (row.status == RowStatus::sent && row.key && !history_.scheduled.contains(id)) sent.push_back(id);
+  if (!sent.empty()) {
+    // The newest ones are those that a ledger may still name.
+    const auto from = std::max<std::int64_t>(0, std::ssize(sent) - 12);
+    StoredRow& row =
+        database_.row(RowId{sent[static_cast<std::size_t>(chance_.between(from, std::ssize(sent) - 1))]});
+    row.status = RowStatus::pending;
+    row.generation += 1;
+    row.partition.reset();
+    row.offset.reset();
+    history_.replays[row.id.value] += 1;
+  }
+  clock_.after(chance_.micros(20'000, 400'000), [this] { replay_row(); });
+}
+
+void World::count_copies() {
+  std::map<std::int64_t, std::int64_t> copies;
+  for (const auto& [name, topic] : kafka_.topics())
+    for (const auto& [partition, log] : topic.logs)
+      for (const KafkaRecord& r : log) copies[r.id.value] += 1;
+  for (const auto& [id, count] : copies) {
+    const auto replays = history_.replays.find(id);
+    const auto row = database_.rows().find(id);
+    const bool waits =
+        row != database_.rows().end() && row->second.status != RowStatus::sent;  // behind a dead one
+    const std::int64_t wanted = (waits ? 0 : 1) + (replays == history_.replays.end() ? 0 : replays->second);
+    if (count != wanted)
+      wrong_.push_back("row " + std::to_string(id) + " is " + std::to_string(count) +
+                       " times in Kafka, and not " + std::to_string(wanted));
+  }
+}
+
 void World::come_and_go() {
   if (!striking_) return;
   stop_and_boot(static_cast<std::size_t>(chance_.between(0, options_.relays - 1)),
@@ -229,16 +279,20 @@ std::vector<std::string> World::run() {
   }
   write();
   if (options_.members == Members::come_and_go) clock_.after(Millis{500}, [this] { come_and_go(); });
+  if (options_.promise == Promise::exactly_once && options_.after_sent == AfterSent::mark)
+    clock_.after(Millis{500}, [this] { replay_row(); });
   if (options_.faults == Faults::on) clock_.after(Millis{300}, [this] { strike(); });
   clock_.after(Millis{2500}, [this] { kafka_.create("late", 1); });
   while (written_ < options_.rows) clock_.run(clock_.now() + Millis{100});
   striking_ = false;
   source_faults_ = {};
   broker_faults_ = {};
+  transactor_faults_ = {};
   clock_.run(clock_.now() + Millis{8000});  // whatever was struck is back by now
   const MonoTime deadline = clock_.now() + std::chrono::minutes{3};
   while (!at_rest() && clock_.now() < deadline && wrong_.empty()) clock_.run(clock_.now() + Millis{100});
   judge_the_judgement();
+  if (options_.promise == Promise::exactly_once) count_copies();
   auto findings = judge(database_, kafka_, options_.after_sent, history_);
   findings.insert(findings.begin(), wrong_.begin(), wrong_.end());
   return findings;

@@ -7,6 +7,7 @@
 // published only by who has its lane, in its own time, while no other has it.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "relay/shell/pipeline.hpp"
 #include "tests/support/fakes/fake_broker.hpp"
 #include "tests/support/fakes/fake_source.hpp"
+#include "tests/support/fakes/fake_transactor.hpp"
 
 namespace outbox::test {
 
@@ -35,7 +37,16 @@ enum class Mutant {
   ignores_epochs,        ///< a mark does not check the lane's epoch
   gives_back_in_flight,  ///< a surplus is given back at once
   never_fences,          ///< its clock stands still while it is paused
+  // exactly once:
+  forgets_ledger,       ///< a lane is opened as if its ledger were empty
+  reads_ledger_short,   ///< the ledger's newest record is not seen
+  fences_nobody,        ///< a commit of an earlier owner is taken
+  marks_late,           ///< a mark is answered before it is durable
+  ignores_generations,  ///< the ledger of an earlier sending vouches for a replay
+  leaves_old_ledgers,   ///< another count of lanes begins as if there were no ledgers of the old one
 };
+
+enum class Promise { at_least_once, exactly_once };
 
 enum class Faults { off, on };
 enum class Members { stay, come_and_go };  ///< by SIGTERM and start, which are no faults
@@ -52,12 +63,14 @@ struct WorldOptions {
   std::int32_t rows = 200;
   relay::Waking waking = relay::Waking::notify;
   relay::AfterSent after_sent = relay::AfterSent::mark;
+  Promise promise = Promise::at_least_once;
   Mutant mutant = Mutant::none;
 };
 
 /// What the writers did, which the table may not tell any more.
 struct History {
   std::set<std::int64_t> committed;
+  std::map<std::int64_t, std::int64_t> replays;  ///< by row: how often
   std::set<std::int64_t> scheduled;  ///< rows with an available_at: their place is decided by time, not by id
 };
 
@@ -74,6 +87,7 @@ class World {
     std::unique_ptr<SimLoop> loop;
     std::unique_ptr<FakeSource> source;
     std::unique_ptr<FakeBroker> broker;
+    std::unique_ptr<FakeTransactor> transactor;
     std::unique_ptr<relay::Pipeline> pipeline;
     [[nodiscard]] bool owns(relay::Shard shard) const;  ///< by its own clock
   };
@@ -81,6 +95,8 @@ class World {
   void insert_row();
   void strike();
   void come_and_go();
+  void replay_row();
+  void count_copies();
   void stop_and_boot(std::size_t which, Micros pause);
   void boot(std::size_t which);
   void published(const Process& by, const relay::Message& message);
@@ -97,6 +113,8 @@ class World {
   FakeKafka kafka_;
   SourceFaults source_faults_;
   BrokerFaults broker_faults_;
+  FakeCoordinator coordinator_;
+  TransactorFaults transactor_faults_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<Process> graves_;  ///< what a killed process had under way may still reach the world
   std::set<std::string> locked_keys_;
@@ -119,5 +137,8 @@ class World {
 [[nodiscard]] std::unique_ptr<FakeBroker> make_broker(Mutant mutant, SimClock& clock, relay::Loop& loop,
                                                       FakeKafka& kafka, Chance& chance,
                                                       const BrokerFaults& faults);
+[[nodiscard]] std::unique_ptr<FakeTransactor> make_transactor(Mutant mutant, SimClock& clock, SimLoop& loop,
+                                                              FakeKafka& kafka, FakeCoordinator& coordinator,
+                                                              Chance& chance, const TransactorFaults& faults);
 
 }  // namespace outbox::test

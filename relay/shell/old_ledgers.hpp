@@ -1,0 +1,60 @@
+#pragma once
+// Settles the lanes of earlier counts: each is fenced, and what it committed last is marked, before a lane of the
+// present count is opened. Whoever has lane 0 does it, under that lane's lease; the others wait until it is done.
+// Nothing else of the source is in flight meanwhile. Part of Transactions; the loop's thread.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "relay/core/tenure.hpp"
+#include "relay/shell/workbench.hpp"
+#include "relay/transactor.hpp"
+
+namespace outbox::relay {
+
+class OldLedgers {
+ public:
+  OldLedgers(Workbench& bench, Transactor& transactor, const Tenure& tenure)
+      : bench_(bench), transactor_(transactor), tenure_(tenure) {}
+
+  /// Known, and nothing older is left: lanes may be opened.
+  [[nodiscard]] bool settled() const { return standing_ && standing_->older.empty(); }
+  [[nodiscard]] const LedgerStanding& standing() const { return *standing_; }
+  void pump(MonoTime now);
+  [[nodiscard]] MonoTime wake_at() const { return busy() ? MonoTime::max() : again_at_; }
+  /// The lanes were lost or dealt anew: all is asked again.
+  void forget();
+
+ private:
+  [[nodiscard]] bool busy() const { return asking_ || under_way_ > 0; }
+  void ask();
+  void list_seats();
+  void settle(Seat seat, std::int16_t lanes);
+  void opened(Seat seat, Result<std::vector<LedgerRow>> rows, Lease lease);
+  void seat_settled(Seat seat);
+  void all_settled();
+  void later(const Error& error, const char* what);
+
+  struct OldSeat {
+    Seat seat;
+    std::int16_t lanes = 0;
+  };
+  Workbench& bench_;
+  Transactor& transactor_;
+  const Tenure& tenure_;
+  std::optional<LedgerStanding> standing_;
+  std::vector<OldSeat> to_do_;
+  std::int64_t under_way_ = 0;
+  bool asking_ = false;
+  std::uint64_t life_ = 0;  // answers to an earlier one are left alone
+  MonoTime again_at_{};
+  Backoff backoff_{{Millis{100}, Millis{5000}}, 7};
+};
+
+/// What a ledger names is marked where it still has to be, under `lease`. `done`: fine; a lost lease is an error
+/// (retry).
+void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Lease lease, DoneStatus done);
+
+}  // namespace outbox::relay

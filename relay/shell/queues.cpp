@@ -1,0 +1,75 @@
+#include "relay/shell/queues.hpp"
+
+#include <algorithm>
+
+namespace outbox::relay {
+namespace {
+
+bool any_row(const Row&) {
+  return true;
+}
+
+}  // namespace
+
+bool Queues::take(Row& row) {
+  if (row.message.held == Held::yes) {
+    settler_.set_held(row);
+    return false;
+  }
+  if (bench_.gate.blocks(row.message, row.claim)) {
+    bench_.drop(row);
+    return false;
+  }
+  Topic& topic = topics_.of(row.message.topic);
+  row.topic = topic.number;
+  topic.waiting.push_back(&row);
+  return true;
+}
+
+void Queues::again(Topic& topic, Row& row) {
+  if (bench_.gate.blocks(row.message, row.claim)) return bench_.drop(row);
+  const auto later = std::find_if(topic.waiting.begin(), topic.waiting.end(),
+                                  [&](const Row* other) { return other->order > row.order; });
+  topic.waiting.insert(later, &row);
+}
+
+std::string Queues::unfit(const Topic& topic, const Row& row) const {
+  const std::int64_t size = envelope_.encoded_size(row.message);
+  if (size <= topic.message_bytes_max) return {};
+  return "the message takes " + std::to_string(size) + " bytes, more than the topic's max.message.bytes of " +
+         std::to_string(topic.message_bytes_max);
+}
+
+void Queues::kill(Topic& topic, Row& row, std::string reason) {
+  if (settler_.hold_of(row.message))
+    drop(topic, [&](const Row& other) { return other.message.key == row.message.key; });
+  topic.counters.dead += 1;
+  settler_.bury(row, std::move(reason));
+}
+
+template <class Chosen>
+void Queues::drop(Topic& topic, Chosen chosen) {
+  std::deque<Row*> others;
+  for (Row* row : std::exchange(topic.waiting, {})) {
+    if (chosen(*row))
+      bench_.drop(*row);
+    else
+      others.push_back(row);
+  }
+  topic.waiting = std::move(others);
+}
+
+void Queues::drop(Topic& topic) {
+  drop(topic, any_row);
+}
+
+void Queues::drop() {
+  for (const auto& topic : topics_.all()) drop(*topic, any_row);
+}
+
+void Queues::drop(const LaneSet& lanes) {
+  for (const auto& topic : topics_.all())
+    drop(*topic, [&](const Row& row) { return lanes.test(static_cast<std::size_t>(row.lease.lane.value)); });
+}
+
+}  // namespace outbox::relay

@@ -1,0 +1,47 @@
+#pragma once
+// Rows that wait to be handed to Kafka, topic by topic, in order. Shared by the two ways of sending them:
+// Publisher (at least once) and Transactions (exactly once).
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "relay/core/envelope.hpp"
+#include "relay/shell/settler.hpp"
+#include "relay/shell/topics.hpp"
+#include "relay/shell/workbench.hpp"
+
+namespace outbox::relay {
+
+class Queues {
+ public:
+  Queues(Workbench& bench, Topics& topics, Settler& settler)
+      : bench_(bench),
+        topics_(topics),
+        settler_(settler),
+        envelope_({.preset = bench.options.headers, .source = bench.options.name}) {}
+
+  /// Takes a claimed row on: queued, held, or left for a later claim. True if queued.
+  bool take(Row& row);
+  /// A row that Kafka has not taken waits again, in its place.
+  void again(Topic& topic, Row& row);
+  /// Why Kafka would refuse the row; empty: it fits.
+  [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
+  /// The row becomes DEAD; what waits of its key is left for after its hold.
+  void kill(Topic& topic, Row& row, std::string reason);
+  /// Everything not handed to Kafka yet stays PENDING for a later claim.
+  void drop();
+  void drop(const LaneSet& lanes);
+  void drop(Topic& topic);
+
+ private:
+  template <class Chosen>
+  void drop(Topic& topic, Chosen chosen);
+
+  Workbench& bench_;
+  Topics& topics_;
+  Settler& settler_;
+  Envelope envelope_;  // for sizes only; the broker has its own
+};
+
+}  // namespace outbox::relay
