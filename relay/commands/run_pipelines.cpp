@@ -22,6 +22,7 @@
 #include "relay/config/changes.hpp"
 #include "relay/io/asio_loop.hpp"
 #include "relay/io/kafka_broker.hpp"
+#include "relay/io/kafka_transactor.hpp"
 #include "relay/io/postgres_source.hpp"
 #include "relay/io/survey.hpp"
 #include "relay/shell/pipeline.hpp"
@@ -36,10 +37,12 @@ constexpr std::size_t faults_logged_max = 20;
 // Handed to librdkafka at once; further rows wait in the relay. More makes each message dearer (it falls out
 // of the processor's caches), and no cluster needs more to be kept busy.
 constexpr std::int32_t published_max = 5000;
+constexpr std::int64_t batch_bytes_min = 64 << 10;
 
 struct Running {
   std::string name;
   std::unique_ptr<relay::KafkaBroker> broker;
+  std::unique_ptr<relay::KafkaTransactor> transactor;  // exactly once
   std::unique_ptr<relay::PostgresSource> source;
   std::unique_ptr<relay::Pipeline> pipeline;
   std::unique_ptr<relay::Survey> survey;
@@ -57,6 +60,18 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
     logger.write(as, "librdkafka", {{"facility", facility}, {"text", text}});
   };
   return options;
+}
+
+std::unique_ptr<relay::KafkaTransactor> make_transactor(boost::asio::io_context& context,
+                                                        const config::Pipeline& p,
+                                                        const log::Logger& logger) {
+  if (p.delivery != config::Delivery::exactly_once) return nullptr;
+  relay::KafkaTransactorOptions options;
+  options.kafka = kafka_options(p, logger);
+  options.kafka.in_flight_messages_max = published_max;
+  options.pipeline = p.name;
+  options.ledger_topic = p.ledger.topic.empty() ? relay::ledger_topic_of(p.name) : p.ledger.topic;
+  return std::make_unique<relay::KafkaTransactor>(context, std::move(options));
 }
 
 relay::UpkeepOptions upkeep_options(const config::Retention& r, const log::Logger& logger) {
@@ -105,6 +120,15 @@ relay::AdminOptions admin_options(const config::Config& config) {
   return options;
 }
 
+// A lane whose transaction waits for a partition that is away keeps its rows: the others must still have
+// room.
+void share_out(relay::ClaimLimits& limits) {
+  const std::int64_t lanes = limits.lanes + 1;
+  limits.in_flight_rows = std::max(limits.in_flight_rows, lanes * limits.batch_rows);
+  limits.batch_bytes =
+      std::min(limits.batch_bytes, std::max(limits.in_flight_bytes / lanes, batch_bytes_min));
+}
+
 relay::PipelineOptions pipeline_options(const config::Config& config, const config::Pipeline& p) {
   relay::PipelineOptions options;
   options.name = p.name;
@@ -124,6 +148,7 @@ relay::PipelineOptions pipeline_options(const config::Config& config, const conf
   options.lease_ttl = p.lease.ttl;
   options.stop_timeout = config.shutdown.timeout;
   options.mark_rows_max = p.source.batch_rows;
+  if (p.delivery == config::Delivery::exactly_once) share_out(options.limits);
   return options;
 }
 
@@ -156,11 +181,12 @@ class Daemon {
     }
     const auto seed = std::hash<std::string>{}(config_.instance + p.name);
     auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed, log));
-    auto pipeline =
-        std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker, log);
+    auto transactor = make_transactor(context_, p, log);
+    auto pipeline = std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker,
+                                                      log, transactor.get());
     auto survey = std::make_unique<relay::Survey>(context_, survey_options(config_, p, seed + 1));
-    running_.push_back({p.name, std::move(*broker), std::move(source), std::move(pipeline), std::move(survey),
-                        p.kafka, digest_of_files(p.kafka)});
+    running_.push_back({p.name, std::move(*broker), std::move(transactor), std::move(source),
+                        std::move(pipeline), std::move(survey), p.kafka, digest_of_files(p.kafka)});
     return true;
   }
 
@@ -224,6 +250,7 @@ class Daemon {
       if (now.kafka == r.kafka && files == r.kafka_files) continue;
       r.kafka = now.kafka;
       r.kafka_files = files;
+      if (r.transactor) r.transactor->renew(now.kafka);
       r.broker->renew(now.kafka, [log = log_.with("pipeline", r.name)](const Status& status) {
         if (status) return log.info("kafka_credentials_renewed");
         log.error("kafka_credentials_refused",

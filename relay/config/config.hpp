@@ -47,6 +47,11 @@ struct Publish {
   friend bool operator==(const Publish&, const Publish&) = default;
 };
 
+struct Ledger {
+  std::string topic;  ///< empty: made of the pipeline's name, relay::ledger_topic_of()
+  friend bool operator==(const Ledger&, const Ledger&) = default;
+};
+
 struct Lease {
   Millis ttl{};
   friend bool operator==(const Lease&, const Lease&) = default;
@@ -66,6 +71,7 @@ struct Pipeline {
   Postgres postgres;
   Source source;
   Delivery delivery{};
+  Ledger ledger;
   Publish publish;
   Lease lease;
   Retention retention;

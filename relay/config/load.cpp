@@ -34,12 +34,6 @@ void check_together(SectionReader& reader, const Pipeline& p, const Origins& ori
     reader.fault(place_of(origins, "name", here), joined(where, "name"),
                  "holds more than letters, digits, '.', '_' and '-'");
   }
-  if (p.delivery == Delivery::exactly_once) {
-    reader.fault(
-        place_of(origins, "delivery", here), joined(where, "delivery"),
-        "exactly_once is not available in this version; with at_least_once, consumers that deduplicate by "
-        "outbox-id apply each message once");
-  }
   if (p.source.batch_bytes > p.publish.in_flight_bytes) {
     reader.fault(place_of(origins, "source.batch_bytes", place_of(origins, "publish.in_flight_bytes", here)),
                  joined(where, "source.batch_bytes"),

@@ -186,8 +186,17 @@ constexpr std::array pipeline_table{
          .kind = Kind::choice,
          .fallback = "at_least_once",
          .choices = "at_least_once|exactly_once",
-         .doc = "`at_least_once`: a crash can repeat a message, and the consumer's dedup refuses the repeat. "
-                "`exactly_once` is not available in this version and refused."}),
+         .doc =
+             "`at_least_once`: a crash can repeat a message, and the consumer's dedup refuses the repeat. "
+             "`exactly_once`: each batch of a lane is one Kafka transaction with a record of it, so that a "
+             "consumer with isolation.level read_committed sees each message once. All instances of a "
+             "pipeline must have the same."}),
+    pipeline<&Pipeline::ledger, &Ledger::topic>(
+        {.path = "ledger.topic",
+         .highest = "249",
+         .doc = "With `exactly_once`: the topic of these records, one partition a lane, compacted. The relay "
+                "makes it where it may. Each pipeline needs one of its own.",
+         .fallback_said = "outboxd-ledger-NAME"}),
     pipeline<&Pipeline::publish, &Publish::headers>(
         {.path = "publish.headers",
          .kind = Kind::choice,

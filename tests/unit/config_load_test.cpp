@@ -169,11 +169,6 @@ TEST_CASE("names of pipelines are unique, and so are their tables") {
         "f:5:11: pipelines[ledger].source.table: is read by pipelines[payments] already\n");
 }
 
-TEST_CASE("exactly_once is refused until it exists") {
-  CHECK(faults_of(smallest("    delivery: exactly_once\n"))
-            .find("f:5:15: pipelines[payments].delivery: exactly_once is not available") == 0);
-}
-
 TEST_CASE("a batch larger than what may be in flight is refused") {
   CHECK(faults_of(smallest("    source: { batch_bytes: 65MiB }\n"))
             .find("is more than publish.in_flight_bytes") != std::string::npos);

@@ -1,0 +1,159 @@
+// delivery: exactly_once, as a read_committed reader sees it. Real PostgreSQL, a real Kafka, the real
+// outboxd.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/crash_point.hpp"
+#include "tests/relay/numbered.hpp"
+
+using namespace outbox;
+using namespace outbox::test;
+
+namespace {
+
+RigOptions exactly_once() {
+  RigOptions options;
+  options.pipeline =
+      "    delivery: exactly_once\n    ledger: { topic: " + KafkaCluster::unique_topic("ledger") + " }\n";
+  return options;
+}
+
+// Every row once, each key in order, and each row marked with where it is.
+void each_once(RelayRig& rig, const std::string& topic, int count) {
+  const auto records = KafkaCluster::shared().read_all(topic, Isolation::read_committed);
+  std::map<std::string, int> copies;
+  std::map<std::string, int> last;
+  for (const KafkaRecord& r : records) {
+    const std::string body = r.body.value();
+    copies[body] += 1;
+    CHECK(std::stoi(body) > last[r.key.value()]);
+    last[r.key.value()] = std::stoi(body);
+    REQUIRE(
+        rig.ask(
+            "SELECT count(*) FROM outbox_msg WHERE status = 'SENT' AND id = $1 AND kafka_partition = $2 "
+            "AND kafka_offset = $3",
+            pg::Params{}.i64(std::stoll(r.header("outbox-seq").value())).i32(r.partition).i64(r.offset)) ==
+        "1");
+  }
+  CHECK(std::ssize(copies) == count);
+  CHECK(std::ssize(records) == count);
+}
+
+bool real_kafka() {
+  if (KafkaCluster::shared().real()) return true;
+  MESSAGE("skipped: only a real broker has transactions that a reader can see");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "exactly once: rows go through transactions, and a read_committed reader sees each once, in order") {
+  if (!real_kafka()) return;
+  RelayRig rig(exactly_once());
+  const std::string topic = KafkaCluster::shared().new_topic("once", 3);
+  insert_numbered(rig, topic, 1, 300);
+  Process& relay = rig.start();
+  rig.eventually_none_pending();
+  insert_numbered(rig, topic, 301, 400);
+  rig.eventually_none_pending();
+  relay.kill(SIGTERM);
+  CHECK(relay.wait(Millis{30'000}).code == 0);
+  each_once(rig, topic, 400);
+}
+
+TEST_CASE("exactly once: killed at every step of a transaction, nothing is lost and nothing is seen twice") {
+  if (!real_kafka() || !crash_points_compiled) return;
+  auto options = exactly_once();
+  options.ttl = "1s";
+  RelayRig rig(std::move(options));
+  const std::string topic = KafkaCluster::shared().new_topic("once-killed", 3);
+  int rows = 0;
+  for (const auto& row : crash_points) {
+    if (!row.name.starts_with("once_")) continue;
+    CAPTURE(std::string{row.name});
+    insert_numbered(rig, topic, rows + 1, rows + 100);
+    rows += 100;
+    rig.options().env["OUTBOX_CRASH_AT"] = std::string{row.name} + ":3";
+    Process& relay = rig.start();
+    CHECK(relay.wait(Millis{60'000}).signal == SIGKILL);
+  }
+  rig.options().env.clear();
+  rig.start();
+  rig.eventually_none_pending(Millis{60'000});
+  each_once(rig, topic, rows);
+}
+
+TEST_CASE("exactly once: a replay of rows that the ledger still names is sent after a restart") {
+  if (!real_kafka()) return;
+  RelayRig rig(exactly_once());
+  const std::string topic = KafkaCluster::shared().new_topic("once-replay", 1);
+  insert_numbered(rig, topic, 1, 20);
+  Process& relay = rig.start();
+  rig.eventually_none_pending();
+  relay.kill(SIGKILL);
+  relay.wait();
+  rig.ask(
+      "UPDATE outbox_msg SET status = 'PENDING', generation = generation + 1, sent_at = NULL, "
+      "kafka_partition = NULL, kafka_offset = NULL");
+  rig.start();
+  rig.eventually_none_pending(Millis{60'000});
+  const auto records = KafkaCluster::shared().read_all(topic, Isolation::read_committed);
+  std::map<std::string, int> copies;
+  for (const KafkaRecord& r : records) copies[r.body.value()] += 1;
+  CHECK(std::ssize(copies) == 20);
+  for (const auto& [body, count] : copies) CHECK(count == 2);
+}
+
+TEST_CASE(
+    "exactly once: a paused owner that wakes after its lanes were taken over commits nothing any more") {
+  if (!real_kafka() || !crash_points_compiled) return;
+  auto options = exactly_once();
+  options.ttl = "1s";
+  options.env["OUTBOX_CRASH_AT"] = "once_ledger_written:2:sleep=6000";
+  RelayRig rig(std::move(options));
+  const std::string topic = KafkaCluster::shared().new_topic("once-zombie", 3);
+  insert_numbered(rig, topic, 1, 200);
+  Process& zombie = rig.start({.instance = "zombie"});
+  rig.await("most rows are sent", [&] { return std::stoi(rig.count("SENT")) > 100; });
+  zombie.kill(SIGSTOP);
+  rig.options().env.clear();
+  rig.start({.instance = "heir"});
+  rig.eventually_none_pending(Millis{60'000});
+  zombie.kill(SIGCONT);
+  insert_numbered(rig, topic, 201, 300);
+  rig.eventually_none_pending(Millis{60'000});
+  zombie.kill(SIGTERM);
+  zombie.wait(Millis{60'000});
+  each_once(rig, topic, 300);
+}
+
+TEST_CASE("exactly once: another count of lanes begins only when every old lane is fenced and settled") {
+  if (!real_kafka() || !crash_points_compiled) return;
+  auto options = exactly_once();
+  options.ttl = "1s";
+  options.env["OUTBOX_CRASH_AT"] = "once_transaction_committed:2";
+  RelayRig rig(std::move(options));
+  const std::string topic = KafkaCluster::shared().new_topic("once-lanes", 3);
+  insert_numbered(rig, topic, 1, 200, 40);
+  CHECK(rig.start({.instance = "eight", .lanes = 8}).wait(Millis{60'000}).signal == SIGKILL);
+  insert_numbered(rig, topic, 201, 300, 40);
+  rig.options().env["OUTBOX_CRASH_AT"] = "once_ledger_written:1:sleep=20000";
+  Process& zombie = rig.start({.instance = "zombie", .lanes = 8});
+  rig.await(
+      "some rows are sent", [&] { return std::stoi(rig.count("SENT")) > 100; }, Millis{60'000});
+  zombie.kill(SIGSTOP);
+  rig.options().env.clear();
+  rig.start({.instance = "sixteen", .lanes = 16});
+  rig.eventually_none_pending(Millis{60'000});
+  CHECK(rig.ask("SELECT string_agg(generation || '/' || lanes, ' ') FROM outbox_ledger") == "2/16");
+  zombie.kill(SIGCONT);
+  insert_numbered(rig, topic, 301, 400, 40);
+  rig.eventually_none_pending(Millis{60'000});
+  each_once(rig, topic, 400);
+}
