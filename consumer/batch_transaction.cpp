@@ -1,5 +1,8 @@
 #include "consumer/batch_transaction.hpp"
 
+#include <map>
+#include <utility>
+
 #include "base/crash_point.hpp"
 #include "consumer/handler_run.hpp"
 
@@ -84,8 +87,8 @@ BatchResult BatchTransaction::apply(std::span<const Candidate> batch, const Hand
     if (!judgements) return not_ours(judgements.error());
     if (!*judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
     crash_here(CrashPoint::consumer_after_claim);
-    return handler.takes_spans() ? apply_as_span(batch, **judgements, tx, handler)
-                                 : apply_each(batch, **judgements, tx, handler);
+    return with_offsets(batch, handler.takes_spans() ? apply_as_span(batch, **judgements, tx, handler)
+                                                     : apply_each(batch, **judgements, tx, handler));
   });
   if (std::holds_alternative<std::vector<Outcome>>(result)) tx.run_after_commit();
   return result;
@@ -138,8 +141,26 @@ BatchResult BatchTransaction::end(const Candidate& candidate, const Ending& endi
     const Status done = judgement.to_apply() ? end_fresh(candidate, ending, outcomes[0])
                                              : settle(candidate, judgement, outcomes[0]);
     if (!done) return not_ours(done.error());
-    return outcomes;
+    return with_offsets({&candidate, 1}, outcomes);
   });
+}
+
+/// Last in the transaction, so that a member that froze in it holds up nobody's claim.
+BatchResult BatchTransaction::with_offsets(std::span<const Candidate> batch, BatchResult result) {
+  if (std::holds_alternative<RolledBack>(result)) return result;
+  std::map<std::pair<std::string_view, std::int32_t>, const Record*> last;
+  for (const auto& candidate : batch)
+    if (const Record& record = *candidate.record; record.epoch > 0)
+      last[{record.topic, record.partition}] = &record;
+  for (const auto& [partition, record] : last) {
+    const auto moved = dedup_.move_offset(*record);
+    if (!moved) return not_ours(moved.error());
+    if (!*moved)
+      return RolledBack{{Failure::Kind::fenced, "another member has claimed " + std::string(record->topic) +
+                                                    "-" + std::to_string(record->partition)},
+                        std::nullopt};
+  }
+  return result;
 }
 
 Status BatchTransaction::end_fresh(const Candidate& candidate, const Ending& ending, Outcome& outcome) {

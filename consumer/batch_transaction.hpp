@@ -47,6 +47,7 @@ class BatchTransaction {
                          HandlerTransaction& tx, const HandlerCall& handler);
   BatchResult apply_as_span(std::span<const Candidate> batch, std::span<const Judgement> judgements,
                             HandlerTransaction& tx, const HandlerCall& handler);
+  BatchResult with_offsets(std::span<const Candidate> batch, BatchResult result);
   Status settle(const Candidate& candidate, const Judgement& judgement, Outcome& outcome);
   Status end_fresh(const Candidate& candidate, const Ending& ending, Outcome& outcome);
 

@@ -22,6 +22,8 @@ void require(bool holds, const std::string& what) {
 void check_bounds(const ConsumerOptions& o) {
   require(!o.topics.empty(), "topics is empty");
   require(o.workers >= 1 && o.workers <= 64, "workers must be 1 to 64");
+  require(o.offsets == Offsets::kafka || o.order == Order::partition,
+          "offsets in the database need order = Order::partition");
   require(o.batch_rows_max >= 1 && o.batch_rows_max <= 10'000, "batch_rows_max must be 1 to 10,000");
   require(o.batch_bytes_max >= 1, "batch_bytes_max must be 1 or more");
   require(o.buffer_bytes_max >= o.batch_bytes_max, "buffer_bytes_max must not be less than batch_bytes_max");
@@ -171,7 +173,11 @@ struct Consumer::State {
                                            .start_at = options.start_at,
                                            .stopping = [this] { return stop.load(); }});
       if (!subscription) throw ConsumerError(subscription.error().text());
-      ConsumerLoop(inboxes, **subscription, counters, loop_options(options)).run(work, stop);
+      auto loop = loop_options(options);
+      Inbox claims(upkeep_options(options));
+      if (options.offsets == Offsets::database)
+        loop.claim = [&](const PartitionId& id) { return claims.claim_partition(id.topic, id.partition); };
+      ConsumerLoop(inboxes, **subscription, counters, std::move(loop)).run(work, stop);
     }
     if (!refused.empty()) throw ConsumerError(refused);
   }

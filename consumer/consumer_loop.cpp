@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/crash_point.hpp"
 
@@ -20,7 +21,8 @@ MonoTime now() {
 }  // namespace
 
 void ConsumerLoop::run(const LoopWork& loop_work, const std::atomic<bool>& stop) {
-  subscription_.start({.on_assigned = [this](auto partitions) { assigned(partitions); },
+  subscription_.start({.starts = [this, &stop](auto partitions) { return claim(partitions, stop); },
+                       .on_assigned = [this](auto partitions) { assigned(partitions); },
                        .on_revoked = [this](auto partitions, Revoked how) { revoked(partitions, how); },
                        .log = options_.log});
   commit_due_ = now() + options_.commit_interval;
@@ -46,6 +48,11 @@ void ConsumerLoop::turn() {
   {
     std::unique_lock lock(mutex_);
     if (workers_ended_ > 0) throw ConsumerError("a worker ended");
+    if (std::exchange(fenced_, false)) {
+      lock.unlock();
+      options_.log("partition_fenced next=\"another member has claimed it: the group is joined again\"");
+      return subscription_.rejoin();
+    }
     if (backlog_.full()) wait_for_room(lock);
     if (full_since_ && now() - *full_since_ < stall_after) return;
   }
@@ -114,10 +121,38 @@ void ConsumerLoop::commit_now() {
                  "\" next=\"the messages come again as duplicates\"");
 }
 
+/// Waits for a database that is away: the group's own time-out gives the partitions to others meanwhile.
+Result<PartitionClaim> ConsumerLoop::claim_one(const PartitionId& partition, const std::atomic<bool>& stop) {
+  Backoff backoff(options_.limits.backoff, 1);
+  while (!stop) {
+    try {
+      return options_.claim(partition);
+    } catch (const SqlError& e) {
+      if (!e.transient()) return failure(Disposition::fatal, e.what());
+    }
+    std::this_thread::sleep_for(std::min(backoff.next(), stall_after));
+  }
+  return failure(Disposition::retry, "the consumer stops");
+}
+
+Result<Subscription::Starts> ConsumerLoop::claim(std::span<const PartitionId> partitions,
+                                                 const std::atomic<bool>& stop) {
+  Subscription::Starts out;
+  if (!options_.claim) return out;
+  for (const auto& id : partitions) {
+    const auto claimed = claim_one(id, stop);
+    if (!claimed) return failure(claimed.error());
+    epochs_[id] = claimed->epoch;
+    if (claimed->next) out[id] = *claimed->next;
+  }
+  return out;
+}
+
 void ConsumerLoop::assigned(std::span<const PartitionId> partitions) {
   const std::lock_guard lock(mutex_);
   for (const auto& id : partitions) {
-    backlog_.assign(id);
+    const auto epoch = epochs_.find(id);
+    backlog_.assign(id, epoch == epochs_.end() ? 0 : epoch->second);
     paused_.erase(id);
     options_.log("partition_assigned partition=" + id.topic + "-" + std::to_string(id.partition));
   }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <set>
 #include <span>
@@ -29,6 +30,8 @@ struct LoopOptions {
   Millis drain_timeout{10'000};
   Millis dead_retry_interval{1000};  ///< 0: never
   int attempts_max = 10;             ///< as the inbox has it: to say once that a message blocks
+  /// Of offsets that are kept in the database; empty: they are not. Errors: SqlError.
+  std::function<PartitionClaim(const PartitionId&)> claim{};
   std::shared_ptr<Metrics> metrics{};
   std::function<void(std::string_view)> log{};
 };
@@ -78,6 +81,8 @@ class ConsumerLoop {
   void measure_lag();
   void forget_lag(std::span<const PartitionId> partitions);
   void commit_now();
+  Result<Subscription::Starts> claim(std::span<const PartitionId> partitions, const std::atomic<bool>& stop);
+  Result<PartitionClaim> claim_one(const PartitionId& partition, const std::atomic<bool>& stop);
   void assigned(std::span<const PartitionId> partitions);
   void revoked(std::span<const PartitionId> partitions, Revoked how);
   void wait_until_idle(std::unique_lock<std::mutex>& lock, std::span<const PartitionId> partitions);
@@ -106,17 +111,19 @@ class ConsumerLoop {
   LiveCounters& counters_;
   LoopOptions options_;
 
-  std::mutex mutex_;  // guards the next five
+  std::mutex mutex_;  // guards the next six
   std::condition_variable changed_;
   Backlog backlog_;
   bool ending_ = false;
+  bool fenced_ = false;  ///< the group is to be joined again
   int workers_ended_ = 0;
   std::exception_ptr worker_failure_;
 
-  std::set<PartitionId> paused_;        // the polling thread's
-  std::optional<MonoTime> full_since_;  // the polling thread's
-  MonoTime commit_due_{};               // the polling thread's
-  MonoTime lag_due_{};                  // the polling thread's
+  std::map<PartitionId, std::int64_t> epochs_;  // the polling thread's
+  std::set<PartitionId> paused_;                // the polling thread's
+  std::optional<MonoTime> full_since_;          // the polling thread's
+  MonoTime commit_due_{};                       // the polling thread's
+  MonoTime lag_due_{};                          // the polling thread's
 };
 
 }  // namespace outbox

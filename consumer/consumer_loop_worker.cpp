@@ -107,6 +107,7 @@ bool ConsumerLoop::work_once(Worker& worker, const LoopWork& work) {
   tell(worker, outcomes, batch);
 
   lock.lock();
+  if (std::ranges::any_of(outcomes, &Outcome::fenced)) fenced_ = true;
   backlog_.finish(std::move(batch), outcomes, now());
   changed_.notify_all();
   return !ending_;

@@ -160,6 +160,14 @@ Result<ChainSeqs> Dedup::advance_seqs(const ChainSeqs& tops) {
   return before;
 }
 
+Result<bool> Dedup::move_offset(const Record& record) {
+  pg::Params params;
+  params.text(consumer_).text(record.topic).i32(record.partition).i64(record.epoch).i64(record.offset + 1);
+  const auto rows = session_.exec_prepared(statements_.offset_move, params);
+  if (!rows) return failure(rows.error());
+  return rows->boolean(0, 0);
+}
+
 Status Dedup::bury(const Candidate& candidate, const Epitaph& epitaph) {
   const Record& record = *candidate.record;
   const auto nullable_bytes = [](pg::Params& params, const std::optional<std::string_view>& value) {

@@ -50,6 +50,9 @@ class Dedup {
   /// Blocks: while another transaction has raised one of them.
   [[nodiscard]] Result<ChainSeqs> advance_seqs(const ChainSeqs& tops);
 
+  /// Moves the offset of the record's partition behind it; false: it was claimed under another epoch.
+  [[nodiscard]] Result<bool> move_offset(const Record& record);
+
   /// Keeps a message in dead_msgs; a repeat changes nothing.
   [[nodiscard]] Status bury(const Candidate& candidate, const Epitaph& epitaph);
 

@@ -109,6 +109,12 @@ Upkeep Inbox::maintain() {
   return *done;
 }
 
+PartitionClaim Inbox::claim_partition(std::string_view topic, std::int32_t partition) {
+  const auto claimed = state_->session.claim_partition(topic, partition);
+  if (!claimed) throw to_exception(claimed.error());
+  return *claimed;
+}
+
 std::vector<Outcome> Inbox::process(std::span<const Record> records, const Handler& handler) {
   return state_->process(records, HandlerCall(handler));
 }

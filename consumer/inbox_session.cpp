@@ -96,6 +96,17 @@ Result<Upkeep> InboxSession::maintain() {
                 .waiting = static_cast<int>(rows->integer(0, 4))};
 }
 
+Result<PartitionClaim> InboxSession::claim_partition(std::string_view topic, std::int32_t partition) {
+  if (const Status up = connect(); !up) return failure(up.error());
+  pg::Params params;
+  params.text(consumer_).text(topic).i32(partition);
+  const auto rows = session_->exec_prepared(statements_.offset_claim, params);
+  if (!rows) return failure(rows.error());
+  PartitionClaim out{.epoch = rows->integer(0, 0)};
+  if (!rows->is_null(0, 1)) out.next = rows->integer(0, 1);
+  return out;
+}
+
 void InboxSession::cancel() noexcept {
   cancelled_ = true;
   const std::lock_guard lock(mutex_);

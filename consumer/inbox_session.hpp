@@ -37,6 +37,9 @@ class InboxSession {
   /// See Inbox::maintain().
   [[nodiscard]] Result<Upkeep> maintain();
 
+  /// See Inbox::claim_partition().
+  [[nodiscard]] Result<PartitionClaim> claim_partition(std::string_view topic, std::int32_t partition);
+
   [[nodiscard]] const IdOf& id_of() const noexcept { return id_of_; }
 
   /// Asks the server to cancel what runs now, and has run() repeat nothing and begin nothing until the next

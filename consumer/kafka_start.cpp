@@ -109,29 +109,33 @@ void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metada
   element.metadata_size = metadata.size();
 }
 
-Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned, StartAt start_at,
-                  const std::function<bool()>& stopping, BornCounts& born) {
+Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned, const StartRule& rule,
+                  BornCounts& born) {
   if (assigned->cnt == 0) return {};
-  if (const Status fetched = fetch_committed(client, assigned, stopping); !fetched) return fetched;
+  if (const Status fetched = fetch_committed(client, assigned, rule.stopping); !fetched) return fetched;
   const KafkaList decided{rd_kafka_topic_partition_list_new(assigned->cnt)};
   for (auto& element : elements(assigned)) {
     if (!born.contains(element.topic)) {
       const auto known = parse_born(metadata_of(element));
-      const auto count = known ? Result<std::int32_t>(*known) : find_born(client, element.topic, stopping);
+      const auto count =
+          known ? Result<std::int32_t>(*known) : find_born(client, element.topic, rule.stopping);
       if (!count) return failure(count.error());
       born[element.topic] = *count;
     }
+    if (const auto known = rule.of_partition.find({element.topic, element.partition});
+        known != rule.of_partition.end())
+      element.offset = known->second;
     if (element.offset >= 0) continue;
     const std::int32_t born_count = born[element.topic];
     element.offset = RD_KAFKA_OFFSET_BEGINNING;
-    if (start_of(element.partition, born_count, start_at) == StartAt::beginning) continue;
-    if (const Status at_end = start_at_end(client, element, stopping); !at_end) return at_end;
+    if (start_of(element.partition, born_count, rule.start_at) == StartAt::beginning) continue;
+    if (const Status at_end = start_at_end(client, element, rule.stopping); !at_end) return at_end;
     auto* one = rd_kafka_topic_partition_list_add(decided.get(), element.topic, element.partition);
     one->offset = element.offset;
     set_metadata(*one, born_metadata(born_count));
   }
   if (decided->cnt == 0) return {};
-  return insist("the start of a new group can't be committed", stopping,
+  return insist("the start of a new group can't be committed", rule.stopping,
                 [&] { return rd_kafka_commit(client, decided.get(), 0); });
 }
 

@@ -52,6 +52,7 @@ class KafkaSubscription final : public Subscription {
   void resume(std::span<const PartitionId> partitions) override;
   std::optional<std::int64_t> end_of(const PartitionId& partition) override;
   Status commit(std::span<const NextOffset> offsets, Commit when) override;
+  void rejoin() override;
   void close() override;
 
  private:
@@ -59,6 +60,8 @@ class KafkaSubscription final : public Subscription {
                            rd_kafka_topic_partition_list_t* partitions, void* self) noexcept;
   static void on_error(rd_kafka_t* client, int error, const char* reason, void* self) noexcept;
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text) noexcept;
+  void subscribe();
+  void join_again();
   void serve(const KafkaEvent& event);
   void assigned(rd_kafka_topic_partition_list_t* partitions);
   void revoked(rd_kafka_topic_partition_list_t* partitions);
@@ -75,6 +78,7 @@ class KafkaSubscription final : public Subscription {
   Events events_;
   KafkaClient client_;
   BornCounts born_;
+  bool rejoining_ = false;        ///< left, and not yet joined again
   std::optional<Error> failure_;  ///< of a callback; the next poll() returns it
   rd_kafka_resp_err_t last_said_ = RD_KAFKA_RESP_ERR_NO_ERROR;
 };
@@ -101,6 +105,10 @@ Status KafkaSubscription::create() {
 
 void KafkaSubscription::start(Events events) {
   events_ = std::move(events);
+  subscribe();
+}
+
+void KafkaSubscription::subscribe() {
   const KafkaList topics{rd_kafka_topic_partition_list_new(static_cast<int>(options_.topics.size()))};
   for (const auto& topic : options_.topics)
     rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
@@ -109,7 +117,22 @@ void KafkaSubscription::start(Events events) {
                      "look at the topics' names"};
 }
 
+void KafkaSubscription::rejoin() {
+  rejoining_ = rd_kafka_unsubscribe(client_.get()) == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/// Once everything that was assigned is given up.
+void KafkaSubscription::join_again() {
+  rd_kafka_topic_partition_list_t* raw = nullptr;
+  if (rd_kafka_assignment(client_.get(), &raw) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  const KafkaList assigned{raw};
+  if (assigned->cnt > 0) return;
+  rejoining_ = false;
+  subscribe();
+}
+
 Result<std::optional<Fetched>> KafkaSubscription::poll(Millis timeout) {
+  if (rejoining_) join_again();
   KafkaMessage message{rd_kafka_consumer_poll(client_.get(), static_cast<int>(timeout.count()))};
   if (failure_) return failure(*failure_);
   if (!message) return std::nullopt;
@@ -213,8 +236,11 @@ void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
 }
 
 void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
-  if (const Status set = set_starts(client_.get(), partitions, options_.start_at, options_.stopping, born_);
-      !set) {
+  const auto known = events_.starts ? events_.starts(to_ids(partitions)) : Result<Starts>(Starts{});
+  const Status set =
+      known ? set_starts(client_.get(), partitions, {options_.start_at, *known, options_.stopping}, born_)
+            : Status(failure(known.error()));
+  if (!set) {
     if (!options_.stopping || !options_.stopping()) failure_ = set.error();
     const KafkaList none{rd_kafka_topic_partition_list_new(0)};
     return assign(none.get());

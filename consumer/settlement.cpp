@@ -21,8 +21,9 @@ bool Settlement::blocked(std::size_t i) const {
   return blocked_.contains({candidates_[i].record->topic, candidates_[i].record->partition});
 }
 
-void Settlement::leave(std::size_t first, std::size_t last, const std::string& reason) {
-  for (std::size_t i = first; i < last; ++i) outcomes_[i] = {.fate = Fate::waiting, .reason = reason};
+void Settlement::leave(std::size_t first, std::size_t last, const Failure& failure) {
+  for (std::size_t i = first; i < last; ++i)
+    outcomes_[i] = {.fate = Fate::waiting, .reason = failure.reason, .fenced = failure.kind == Kind::fenced};
 }
 
 void Settlement::settle(std::size_t first, std::size_t last) {
@@ -33,7 +34,7 @@ void Settlement::settle(std::size_t first, std::size_t last) {
       settle_run(from, to);
       from = to;
     } else {
-      leave(from, from + 1, away_ ? away_->reason : "waits behind a message of its partition");
+      leave(from, from + 1, away_ ? *away_ : Failure{.reason = "waits behind a message of its partition"});
       ++from;
     }
   }
@@ -50,7 +51,7 @@ void Settlement::settle_run(std::size_t first, std::size_t last) {
   const auto& [failure, at, by_handler] = std::get<RolledBack>(result);
   if (!by_handler && failure.kind != Kind::message) {
     away_ = failure;
-    return leave(first, last, failure.reason);
+    return leave(first, last, failure);
   }
   if (last - first == 1) return settle_failed(first, failure);
   const std::size_t middle = first + (at ? *at : (last - first) / 2);
@@ -90,7 +91,7 @@ void Settlement::end(std::size_t i, const Failure& failure) {
     return;
   }
   away_ = std::get<RolledBack>(result).failure;
-  leave(i, i + 1, away_->reason);
+  leave(i, i + 1, *away_);
 }
 
 }  // namespace outbox

@@ -32,7 +32,7 @@ class Settlement {
   // Each takes candidates [first, last).
   void settle(std::size_t first, std::size_t last);
   void settle_run(std::size_t first, std::size_t last);
-  void leave(std::size_t first, std::size_t last, const std::string& reason);
+  void leave(std::size_t first, std::size_t last, const Failure& failure);
   void settle_failed(std::size_t i, const Failure& failure);
   void end(std::size_t i, const Failure& failure);
   [[nodiscard]] ProcessedState end_state(std::size_t i, const Failure& failure) const;

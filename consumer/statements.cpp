@@ -19,6 +19,8 @@ Result<Statements> make_statements(const std::string& schema) {
                     .version_advance = fill(q::version_advance),
                     .register_consumer = fill(q::register_consumer),
                     .maintain = fill(q::maintain),
+                    .offset_claim = fill(q::offset_claim),
+                    .offset_move = fill(q::offset_move),
                     .dead_insert = fill(q::dead_insert),
                     .park_key = fill(q::park_key),
                     .parked_lock = fill(q::parked_lock),

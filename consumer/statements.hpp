@@ -17,6 +17,8 @@ struct Statements {
   std::string version_advance;
   std::string register_consumer;
   std::string maintain;
+  std::string offset_claim;
+  std::string offset_move;
   std::string dead_insert;
   std::string park_key;
   std::string parked_lock;

@@ -4,6 +4,7 @@
 // events are called from within poll() and close() only.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +23,12 @@ enum class Commit { soon, now };
 
 class Subscription {
  public:
+  /// Where partitions start, of those that the database knows.
+  using Starts = std::map<PartitionId, std::int64_t>;
   struct Events {
+    /// Asked before partitions are assigned; may be empty. Where it fails they are given up, and poll() fails
+    /// with that.
+    std::function<Result<Starts>(std::span<const PartitionId>)> starts{};
     std::function<void(std::span<const PartitionId>)> on_assigned;
     std::function<void(std::span<const PartitionId>, Revoked)> on_revoked;
     std::function<void(std::string_view)> log;
@@ -41,6 +47,8 @@ class Subscription {
   [[nodiscard]] virtual std::optional<std::int64_t> end_of(const PartitionId& partition) = 0;
   /// now: blocks until the coordinator has answered, and says whether it took them. soon: always succeeds.
   virtual Status commit(std::span<const NextOffset> offsets, Commit when) = 0;
+  /// Leaves the group and joins it anew: everything is revoked and assigned again, by later calls of poll().
+  virtual void rejoin() = 0;
   /// Leaves the group; what is still assigned is revoked first. Nothing may be called afterwards.
   virtual void close() = 0;
 };

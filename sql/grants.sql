@@ -40,7 +40,8 @@ GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_migration TO outbox_relay, outbox_operator, outbox_monitor;
 
 GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer,
-                                {{schema}}.inbox_seq, {{schema}}.inbox_version TO outbox_consumer;
+                                {{schema}}.inbox_seq, {{schema}}.inbox_version, {{schema}}.inbox_offset
+  TO outbox_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.inbox_parked_key TO outbox_consumer;
 GRANT EXECUTE ON FUNCTION {{schema}}.inbox_maintain(int) TO outbox_consumer, outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.inbox_dead_retry(bigint), {{schema}}.inbox_dead_discard(bigint, text)
@@ -49,7 +50,7 @@ GRANT EXECUTE ON FUNCTION {{schema}}.inbox_dead_retry(bigint), {{schema}}.inbox_
 GRANT SELECT ON {{table}}, {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{schema}}.outbox_instance,
                 {{schema}}.outbox_topic,
                 {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer, {{schema}}.inbox_seq,
-                {{schema}}.inbox_version, {{schema}}.inbox_parked_key TO outbox_operator;
+                {{schema}}.inbox_version, {{schema}}.inbox_parked_key, {{schema}}.inbox_offset TO outbox_operator;
 GRANT UPDATE (resolved_at, resolution) ON {{schema}}.dead_msgs TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_dead_retry(bigint), {{schema}}.outbox_dead_discard(bigint, text),
                           {{schema}}.outbox_cancel(uuid) TO outbox_operator;
@@ -61,7 +62,7 @@ GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, s
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;
 GRANT SELECT (source, scope, topic, partition, since) ON {{schema}}.outbox_hold TO outbox_monitor;
 GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_instance, {{schema}}.outbox_topic,
-                {{schema}}.inbox_consumer
+                {{schema}}.inbox_consumer, {{schema}}.inbox_offset
   TO outbox_monitor;
 -- A payload of few possible values, such as an amount, can be found by its hash.
 REVOKE SELECT ON {{schema}}.processed_msgs FROM outbox_monitor;

@@ -88,6 +88,8 @@ void check_together(SectionReader& reader, const Origins& origins, const YamlNod
   };
   if (options.buffer_bytes_max < options.batch_bytes_max)
     reader.fault(place("buffer_bytes_max"), below("buffer_bytes_max"), "is less than batch_bytes_max");
+  if (options.offsets == Offsets::database && options.order == Order::key)
+    reader.fault(place("offsets"), below("offsets"), "in the database need `order: partition`");
   if (options.backoff_max < options.backoff_initial)
     reader.fault(place("backoff_max"), below("backoff_max"), "is less than backoff_initial");
 }

@@ -63,6 +63,14 @@ constexpr std::array table{
                     .choices = "partition|key",
                     .doc = "What order is kept: that of a partition, which is one worker's; or that of a key "
                            "within it, its keys spread over all workers."}),
+    row<&O::offsets>({.path = "offsets",
+                      .kind = Kind::choice,
+                      .fallback = "kafka",
+                      .choices = "kafka|database",
+                      .doc =
+                          "Where the offset is kept that decides where to go on: with the group, or in the "
+                          "database, moved in the transaction of the effects, so that a member that froze "
+                          "and wakes again is refused. The latter needs `order: partition`."}),
     row<&O::batch_rows_max>({.path = "batch_rows_max",
                              .kind = Kind::count,
                              .fallback = "500",

@@ -8,10 +8,10 @@
 
 namespace outbox {
 
-void Backlog::assign(const PartitionId& partition) {
+void Backlog::assign(const PartitionId& partition, std::int64_t epoch) {
   revoke(partition);
   const std::uint64_t tenure = ++tenures_;
-  partitions_.emplace(partition, Partition{.tenure = tenure});
+  partitions_.emplace(partition, Partition{.tenure = tenure, .epoch = epoch});
   const auto add = [&](int strand, int worker) {
     const auto seed = tenure + static_cast<std::uint64_t>(strand);
     strands_.emplace(StrandId{partition, strand},
@@ -59,6 +59,7 @@ void Backlog::push(Fetched record) {
   partition.unsettled.insert(record.record.offset);
   Strand& strand = strands_.at({id, strand_of(record.record)});
   strand.bytes += record.bytes;
+  record.record.epoch = partition.epoch;
   strand.records.push_back(std::move(record));
 }
 

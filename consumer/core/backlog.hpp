@@ -70,8 +70,8 @@ class Backlog {
 
   explicit Backlog(BacklogLimits limits) : limits_(limits) {}
 
-  /// A new tenure: results of a batch from an earlier one are ignored.
-  void assign(const PartitionId& partition);
+  /// A new tenure: results of a batch from an earlier one are ignored. `epoch` goes into its records.
+  void assign(const PartitionId& partition, std::int64_t epoch = 0);
   /// It takes part in no further batch; what is at work may finish.
   void retire(const PartitionId& partition);
   /// Forgets it, with what is queued.
@@ -116,6 +116,7 @@ class Backlog {
   };
   struct Partition {
     std::uint64_t tenure = 0;
+    std::int64_t epoch = 0;
     bool retired = false;
     std::multiset<std::int64_t> unsettled{};  ///< offsets fetched and not yet settled
     std::int64_t settled = 0;                 ///< one behind the highest that is

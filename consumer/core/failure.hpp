@@ -15,6 +15,7 @@ struct Failure {
     transient,  ///< deadlock, serialisation, lost connection …: repeat the transaction, nobody is to blame
     environment,  ///< no privilege, no such table …: repeat it later; no message is to blame, a person must
                   ///< act
+    fenced,       ///< another member has claimed a partition of the batch: it is no affair of ours any more
     later,        ///< the handler threw Retry
     rejected,     ///< the handler threw Reject
     stale,        ///< the handler threw Stale

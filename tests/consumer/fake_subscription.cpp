@@ -34,8 +34,10 @@ void FakeSubscription::start(Events events) {
 }
 
 void FakeSubscription::assign(std::vector<PartitionId> partitions) {
+  const auto known = events_.starts ? events_.starts(partitions).value() : Starts{};
   for (const auto& id : partitions)
-    positions_[id] = std::max<std::int64_t>(0, kafka_.committed(id.partition));
+    positions_[id] =
+        known.contains(id) ? known.at(id) : std::max<std::int64_t>(0, kafka_.committed(id.partition));
   events_.on_assigned(partitions);
 }
 
@@ -84,6 +86,14 @@ Status FakeSubscription::commit(std::span<const NextOffset> offsets, Commit) {
   const std::lock_guard lock(kafka_.mutex_);
   kafka_.commits_.insert(kafka_.commits_.end(), offsets.begin(), offsets.end());
   return {};
+}
+
+void FakeSubscription::rejoin() {
+  std::vector<PartitionId> all;
+  for (const auto& [id, position] : positions_) all.push_back(id);
+  if (!all.empty()) events_.on_revoked(all, Revoked::handed_over);
+  positions_.clear();
+  to_assign_ = std::move(all);
 }
 
 void FakeSubscription::close() {

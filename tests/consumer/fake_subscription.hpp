@@ -41,6 +41,7 @@ class FakeSubscription final : public Subscription {
   void resume(std::span<const PartitionId> partitions) override;
   std::optional<std::int64_t> end_of(const PartitionId& partition) override;
   Status commit(std::span<const NextOffset> offsets, Commit when) override;
+  void rejoin() override;
   void close() override;
 
   /// Takes a partition away at the next poll, and gives it back at the one after that.

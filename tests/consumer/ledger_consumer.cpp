@@ -21,7 +21,8 @@ outbox::Consumer* running = nullptr;
 constexpr const char* usage =
     "usage: ledger_consumer --postgres URI --kafka HOST:PORT --topic NAME [--topic NAME …] [--name NAME]\n"
     "                       [--commit-interval-ms N] [--batch-rows N] [--kafka-property NAME=VALUE …]\n"
-    "                       [--workers N] [--order partition|key] [--horizon checked|unchecked]\n"
+    "                       [--workers N] [--order partition|key] [--offsets kafka|database] [--horizon "
+    "checked|unchecked]\n"
     "                       [--broken-offset N]: its handler never succeeds there\n";
 
 std::int64_t broken_offset = -1;
@@ -68,6 +69,7 @@ outbox::ConsumerOptions parse(int count, char** arguments) {
     if (option == "--batch-rows") options.batch_rows_max = std::stoi(value);
     if (option == "--workers") options.workers = std::stoi(value);
     if (option == "--order" && value == "key") options.order = outbox::Order::key;
+    if (option == "--offsets" && value == "database") options.offsets = outbox::Offsets::database;
     if (option == "--horizon" && value == "unchecked")
       options.horizon_check = outbox::HorizonCheck::unchecked;
     if (option == "--broken-offset") broken_offset = std::stoll(value);

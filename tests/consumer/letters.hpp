@@ -22,13 +22,18 @@ struct Letter {
   std::optional<std::string> body = "{}";
   std::vector<std::pair<std::string, std::optional<std::string>>> headers{};
   int attempt = 1;
+  std::int64_t epoch = 0;
 
   /// A view; valid as long as this object lives and stays where it is.
   [[nodiscard]] Record record() const {
     views_.clear();
     for (const auto& [name, value] : headers) views_.push_back({name, value});
-    Record out{
-        .topic = topic, .partition = partition, .offset = offset, .headers = views_, .attempt = attempt};
+    Record out{.topic = topic,
+               .partition = partition,
+               .offset = offset,
+               .headers = views_,
+               .epoch = epoch,
+               .attempt = attempt};
     if (key) out.key = *key;
     if (body) out.body = *body;
     return out;

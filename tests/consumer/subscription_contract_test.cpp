@@ -39,9 +39,11 @@ struct KafkaWorld {
 
 /// What a member says and gets.
 struct Member {
-  explicit Member(std::unique_ptr<Subscription> s) : subscription(std::move(s)) {
+  explicit Member(std::unique_ptr<Subscription> s, const Subscription::Starts& starts = {})
+      : subscription(std::move(s)) {
     subscription->start(
-        {.on_assigned = [this](auto ids) { assigned.insert(assigned.end(), ids.begin(), ids.end()); },
+        {.starts = [starts](auto) { return starts; },
+         .on_assigned = [this](auto ids) { assigned.insert(assigned.end(), ids.begin(), ids.end()); },
          .on_revoked =
              [this](auto ids, Revoked how) {
                revoked.insert(revoked.end(), ids.begin(), ids.end());
@@ -72,7 +74,7 @@ std::vector<Letter> five_each() {
   return out;
 }
 
-using Offsets = std::vector<std::int64_t>;
+using Numbers = std::vector<std::int64_t>;
 
 }  // namespace
 
@@ -88,7 +90,7 @@ TEST_CASE_TEMPLATE(
     Member member(world.member());
     member.poll_until(0, 5), member.poll_until(1, 5);
     CHECK(member.assigned.size() == 2);
-    CHECK(member.offsets[0] == Offsets{0, 1, 2, 3, 4});
+    CHECK(member.offsets[0] == Numbers{0, 1, 2, 3, 4});
     const std::vector next = {NextOffset{{world.topic, 0}, 3}, NextOffset{{world.topic, 1}, 5}};
     CHECK(member.subscription->commit(next, Commit::now).has_value());
     member.subscription->close();
@@ -96,8 +98,8 @@ TEST_CASE_TEMPLATE(
   world.send({{.partition = 1}});
   Member next(world.member());
   next.poll_until(0, 2), next.poll_until(1, 1);
-  CHECK(next.offsets[0] == Offsets{3, 4});
-  CHECK(next.offsets[1] == Offsets{5});
+  CHECK(next.offsets[0] == Numbers{3, 4});
+  CHECK(next.offsets[1] == Numbers{5});
   next.subscription->close();
 }
 
@@ -115,7 +117,7 @@ TEST_CASE_TEMPLATE(
   CHECK(member.offsets[0].size() == 5);
   member.subscription->resume(first);
   member.poll_until(0, 10);
-  CHECK(member.offsets[0] == Offsets{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(member.offsets[0] == Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   member.subscription->close();
 }
 
@@ -132,6 +134,21 @@ TEST_CASE_TEMPLATE("a member that closes with records unread leaves them to the 
   }
 }
 
+TEST_CASE_TEMPLATE("a member that joins again gives everything back, and starts where it is told", World,
+                   FakeWorld, KafkaWorld) {
+  World world;
+  world.send(five_each());
+  Member member(world.member(), {{{world.topic, 0}, 3}});
+  member.poll_until(0, 2), member.poll_until(1, 5);
+  CHECK(member.offsets[0] == Numbers{3, 4});
+  member.subscription->rejoin();
+  member.poll_until(0, 4), member.poll_until(1, 10);
+  CHECK(member.revoked.size() == 2);
+  CHECK(member.assigned.size() == 4);
+  CHECK(member.offsets[0] == Numbers{3, 4, 3, 4});
+  member.subscription->close();
+}
+
 TEST_CASE_TEMPLATE("closing revokes what is assigned as handed over, and a commit from within counts", World,
                    FakeWorld, KafkaWorld) {
   World world;
@@ -146,6 +163,6 @@ TEST_CASE_TEMPLATE("closing revokes what is assigned as handed over, and a commi
   }
   Member next(world.member());
   next.poll_until(0, 1), next.poll_until(1, 5);
-  CHECK(next.offsets[0] == Offsets{4});
+  CHECK(next.offsets[0] == Numbers{4});
   next.subscription->close();
 }

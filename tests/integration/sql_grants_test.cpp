@@ -188,7 +188,8 @@ TEST_CASE("by role: which tables may be written at all, and what a dashboard may
         "outbox_lease:DELETE+INSERT+UPDATE outbox_ledger:DELETE+INSERT "
         "outbox_msg:DELETE+UPDATE outbox_topic:INSERT+UPDATE");
   CHECK(writes("outbox_consumer") ==
-        "dead_msgs:INSERT+UPDATE inbox_consumer:INSERT+UPDATE inbox_parked_key:DELETE+INSERT+UPDATE "
+        "dead_msgs:INSERT+UPDATE inbox_consumer:INSERT+UPDATE inbox_offset:INSERT+UPDATE "
+        "inbox_parked_key:DELETE+INSERT+UPDATE "
         "inbox_seq:INSERT+UPDATE inbox_version:INSERT+UPDATE processed_msgs:INSERT+UPDATE");
   CHECK(writes("outbox_operator") == "dead_msgs:UPDATE");
   CHECK(writes("outbox_monitor") == "");

@@ -38,6 +38,14 @@ enum class Order {
               ///< moves when all before it are done, whoever did them
 };
 
+/// Where the offset of a partition is kept that decides where to go on.
+enum class Offsets {
+  kafka,     ///< with the group's coordinator, committed after the database's commit
+  database,  ///< in inbox_offset, moved in the transaction of the effects, by compare-and-set: a member that
+             ///< froze and wakes again is refused, and after a restored backup Kafka is read from where the
+             ///< database stands. Kafka is told as well, for tools that show lag. Needs Order::partition
+};
+
 /// What the horizon is compared with when the loop starts: each topic's retention.ms + segment.ms (Kafka
 /// deletes whole segments), plus publish_delay_max.
 enum class HorizonCheck {
@@ -66,6 +74,7 @@ struct ConsumerOptions {
   /// partitions of its own, and more than there are partitions are idle.
   int workers = 1;
   Order order = Order::partition;
+  Offsets offsets = Offsets::kafka;
   int batch_rows_max = 500;                  ///< records in one transaction; 1..10,000
   std::int64_t batch_bytes_max = 4 << 20;    ///< in one transaction; one record may exceed it
   std::int64_t buffer_bytes_max = 16 << 20;  ///< fetched and not yet done, beyond librdkafka's own queue;

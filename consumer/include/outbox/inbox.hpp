@@ -103,8 +103,15 @@ struct Outcome {
   Verdict verdict = Verdict::fresh;
   std::string reason{};                    ///< for people: why dead, parked, stale, failed or waiting
   std::chrono::milliseconds retry_wait{};  ///< of a failed one: what its handler asked for at least
+  bool fenced = false;   ///< waiting, since a partition of its batch was claimed by another meanwhile
   bool blocked = false;  ///< failed attempts_max times or more, and AfterAttempts::block says to go on
   [[nodiscard]] bool settled() const { return fate != Fate::failed && fate != Fate::waiting; }
+};
+
+/// A partition whose offset is kept in the service's database.
+struct PartitionClaim {
+  std::int64_t epoch = 0;              ///< goes into Record::epoch
+  std::optional<std::int64_t> next{};  ///< where to go on; nullopt: nothing of it was ever settled
 };
 
 class Inbox {
@@ -140,6 +147,13 @@ class Inbox {
   /// drops those beyond the horizon. Safe to call from many processes. Consumer does it by itself.
   /// Blocks: for some seconds at most. Errors: SqlError.
   Upkeep maintain();
+
+  /// For offsets that are kept in the database, by compare-and-set: makes the caller the partition's owner,
+  /// under a higher epoch than any before. Records that carry the epoch move the partition's offset in the
+  /// transaction that settles them, and where another has claimed it since, that is rolled back and they are
+  /// `waiting` and `fenced`: a member that froze and woke again changes nothing. Offer a partition's records
+  /// in order and one batch at a time. Errors: SqlError. Blocks: while a transaction that moves it commits.
+  [[nodiscard]] PartitionClaim claim_partition(std::string_view topic, std::int32_t partition);
 
   /// Asks the database to cancel what process() waits for; its records are then `waiting`. Any thread.
   void cancel() noexcept;

@@ -26,6 +26,7 @@ struct Record {
   std::optional<std::string_view> key{};
   std::optional<std::string_view> body{};  ///< nullopt: a tombstone, which is not the same as an empty body
   std::span<const Header> headers{};
+  std::int64_t epoch = 0;  ///< of Inbox::claim_partition(); 0: its offset is not kept in the database
   int attempt =
       1;  ///< the caller of an Inbox raises it each time it offers a record again whose handler failed
 };
