@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "relay/log/line.hpp"
+#include "relay/log/utf8.hpp"
 
 namespace outbox::relay {
 namespace {
@@ -21,6 +23,15 @@ std::string next_name(std::string_view& names) {
   std::string name{names.substr(0, comma)};
   names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
   return name;
+}
+
+// Prometheus' text escapes quotes and line ends itself. What else could move the cursor of whoever reads it
+// in a terminal, or is no UTF-8, is written as in the log.
+std::string label_value(std::string_view text) {
+  log::Utf8 rest{text};
+  while (const auto c = rest.next())
+    if (!c->valid || (c->point != U'\n' && log::unprintable(c->point))) return log::text_value(text);
+  return std::string{text};
 }
 
 prometheus::MetricType type_of(MetricType type) {
@@ -45,7 +56,7 @@ struct Exposition::State {
     std::string_view names = facts_of(metric).labels;
     for (const std::string_view value : labels) {
       OUTBOX_CHECK(!names.empty(), "a sample has no more labels than its metric");
-      added.label.push_back({next_name(names), std::string{value}});
+      added.label.push_back({next_name(names), label_value(value)});
     }
     OUTBOX_CHECK(names.empty(), "a sample has every label of its metric");
     return added;
