@@ -59,6 +59,7 @@ class Round {
     publish_limit();
     pg_limit("limit_pg_rows_per_s", Select::relays, 1);
     relay("mark");
+    exactly_once();
     pg_limit("limit_pg_plain_select_rows_per_s", Select::plain, 1);
     pg_limit("limit_pg_two_connections_rows_per_s", Select::relays, 2);
     relay("delete");
@@ -90,6 +91,19 @@ class Round {
     figures_.add(mark ? "rss_peak_mib" : "rss_peak_delete_mib", drained.rss_peak_mib);
   }
 
+  void exactly_once() {
+    stage_.copy_database("backlog", "round");
+    stage_.kafka().create_topic(topic_, partitions);
+    const std::string ledger = outbox::test::KafkaCluster::unique_topic("ledger");
+    const Drained drained = drain(stage_, "round", topic_, options_.rows, "mark", {},
+                                  "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n");
+    stage_.drop_database("round");
+    stage_.kafka().delete_topic(topic_);
+    stage_.kafka().delete_topic(ledger);
+    figures_.add("drain_exactly_once_rows_per_s", options_.rows / drained.seconds);
+    figures_.add("cpu_s_per_million_exactly_once", drained.cpu_s / options_.rows * 1e6);
+  }
+
   Stage& stage_;
   const Options& options_;
   const std::string& topic_;
@@ -99,10 +113,12 @@ class Round {
 }  // namespace
 
 Drained drain(Stage& stage, const std::string& database, const std::string& topic, long long rows,
-              const std::string& after_sent, const std::string& kafka_properties) {
+              const std::string& after_sent, const std::string& kafka_properties,
+              const std::string& pipeline) {
   outbox::pg::Session watch = stage.session(database);
   Reader reader(stage.kafka().bootstrap(), topic);
-  Relay relay(stage, database, {.after_sent = after_sent, .kafka_properties = kafka_properties});
+  Relay relay(stage, database,
+              {.after_sent = after_sent, .kafka_properties = kafka_properties, .pipeline = pipeline});
   const auto start = Clock::now();
   wait_for_end(relay, watch, reader, rows);
   const Drained drained{.seconds = std::chrono::duration<double>(Clock::now() - start).count(),
@@ -132,6 +148,8 @@ void measure_drain(Stage& stage, const Options& options, Figures& figures) {
   const double plain_limit = std::min(figures.median("limit_publish_rows_per_s"),
                                       figures.median("limit_pg_plain_select_rows_per_s"));
   figures.add("drain_ratio_plain_select", figures.median("drain_rows_per_s") / plain_limit);
+  figures.add("exactly_once_ratio",
+              figures.median("drain_exactly_once_rows_per_s") / figures.median("drain_rows_per_s"));
   figures.add("drain_delete_speedup",
               figures.median("drain_delete_rows_per_s") / figures.median("drain_rows_per_s"));
 }

@@ -18,9 +18,9 @@ struct Drained {
   double rss_peak_mib = 0;
 };
 /// Starts a relay on `database`, waits until its `rows` rows are in Kafka and no row waits, stops it, and
-/// checks the database: all SENT, or all gone. `kafka_properties` as in RelayOptions.
+/// checks the database: all SENT, or all gone. `kafka_properties` and `pipeline` as in RelayOptions.
 [[nodiscard]] Drained drain(Stage& stage, const std::string& database, const std::string& topic,
                             long long rows, const std::string& after_sent,
-                            const std::string& kafka_properties = {});
+                            const std::string& kafka_properties = {}, const std::string& pipeline = {});
 
 }  // namespace bench

@@ -18,9 +18,7 @@ std::string config_of(Stage& stage, const std::string& database, const RelayOpti
          stage.uri(database, "outbox_relay") +
          "\" }\n"
          "    source:   { mode: notify, table: public.outbox_msg, after_sent: " +
-         options.after_sent +
-         " }\n"
-         "    kafka:    { bootstrap.servers: \"" +
+         options.after_sent + " }\n" + options.pipeline + "    kafka:    { bootstrap.servers: \"" +
          stage.kafka().bootstrap() + "\"" + options.kafka_properties + " }\n";
 }
 

@@ -13,6 +13,7 @@ namespace bench {
 struct RelayOptions {
   std::string after_sent = "mark";
   std::string kafka_properties{};  ///< further lines under `kafka:`, in the flow form ", name: value"
+  std::string pipeline{};          ///< further lines of the pipeline, each "    name: …\n"
 };
 
 class Relay {
