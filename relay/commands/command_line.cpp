@@ -42,6 +42,7 @@ Action read_command_line(int argc, const char* const* argv) {
   declare_replay(*app, chosen);
   declare_reconcile(*app, chosen);
   declare_dead(*app, chosen);
+  declare_ledger(*app, chosen);
   declare_demo(*app, chosen);
   declare_manual(*app, chosen);
   declare_version(*app, chosen);

@@ -30,6 +30,7 @@ void declare_pause(CLI::App& app, Action& chosen);
 void declare_replay(CLI::App& app, Action& chosen);
 void declare_reconcile(CLI::App& app, Action& chosen);
 void declare_dead(CLI::App& app, Action& chosen);
+void declare_ledger(CLI::App& app, Action& chosen);
 void declare_demo(CLI::App& app, Action& chosen);
 void declare_manual(CLI::App& app, Action& chosen);
 void declare_version(CLI::App& app, Action& chosen);

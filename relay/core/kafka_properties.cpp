@@ -52,6 +52,8 @@ constexpr std::array guarded{
     GuardedProperty{"produce.offset.report", "true", "partition and offset are recorded with the row"},
     GuardedProperty{"transactional.id", "",
                     "it belongs to the delivery mode and is made from pipeline and lane"},
+    GuardedProperty{"transaction.timeout.ms", "",
+                    "the relay bounds its transactions itself: thirty seconds, then one is given up"},
     GuardedProperty{"enabled_events", "", callback_reason},
     GuardedProperty{"log.queue", "true", "librdkafka's log goes into the relay's"},
     GuardedProperty{"statistics.interval.ms", "0",

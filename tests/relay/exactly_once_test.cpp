@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <iterator>
 #include <map>
-#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/crash_point.hpp"
 #include "tests/relay/numbered.hpp"
@@ -156,4 +158,40 @@ TEST_CASE("exactly once: another count of lanes begins only when every old lane 
   insert_numbered(rig, topic, 301, 400, 40);
   rig.eventually_none_pending(Millis{60'000});
   each_once(rig, topic, 400);
+}
+
+TEST_CASE(
+    "exactly once: ledger show tells what a killed relay has committed and not marked, until it is "
+    "marked") {
+  if (!real_kafka() || !crash_points_compiled) return;
+  auto options = exactly_once();
+  options.ttl = "1s";
+  options.env["OUTBOX_CRASH_AT"] = "once_transaction_committed";
+  RelayRig rig(std::move(options));
+  const std::string topic = KafkaCluster::shared().new_topic("once-shown", 1);
+  insert_numbered(rig, topic, 1, 50, 1);  // one key: one lane
+  CHECK(rig.start().wait(Millis{60'000}).signal == SIGKILL);
+  // Of each lane: generation, lane, rows, lowest and highest id, offset, unmarked, written.
+  const auto unmarked = [&] {
+    const Finished shown = rig.outboxd({"ledger", "show"});
+    REQUIRE_MESSAGE(shown.status.code == 0, shown.errors);
+    std::istringstream lines(shown.output);
+    int rows = 0, open = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::vector<std::string> fields(std::istream_iterator<std::string>{words}, {});
+      if (fields.size() != 8 || fields[0] != "1") continue;
+      rows += std::stoi(fields[2]);
+      open += std::stoi(fields[6]);
+    }
+    CHECK(rows > 0);
+    return open;
+  };
+  CHECK(unmarked() > 0);
+  CHECK(rig.count("PENDING") == "50");
+  rig.options().env.clear();
+  rig.start();
+  rig.eventually_none_pending(Millis{60'000});
+  CHECK(unmarked() == 0);
+  each_once(rig, topic, 50);
 }

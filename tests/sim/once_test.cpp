@@ -28,7 +28,7 @@ TEST_CASE("exactly once while the server's clock jumps by a day each way: the sa
              .promise = Promise::exactly_once});
 }
 
-TEST_CASE("exactly once, deleting what was sent, without faults and with them: each row once") {
+TEST_CASE("exactly once, deleting what was sent: each row once") {
   laws_hold({.faults = Faults::on,
              .relays = 2,
              .after_sent = relay::AfterSent::erase,
