@@ -110,6 +110,32 @@ TEST_CASE("a malformed message goes to dead_msgs as it came, once, and its neigh
                   "null]]'") == 1);
 }
 
+TEST_CASE(
+    "200 headers, doubled names, a kilobyte of id and a malformed created_at: each is applied or kept, "
+    "once") {
+  ServiceDatabase db;
+  Inbox inbox(db.inbox());
+  auto many = letter(v7(1), "{}", 0);
+  for (int i = 0; i < 200; ++i) many.headers.emplace_back("h" + std::to_string(i % 50), std::to_string(i));
+  many.headers.emplace_back("outbox-created-at", "yesterday");
+  Letter longest{.offset = 1, .headers = {{"id", std::string(1024, 'x')}}};
+  Letter too_long{.offset = 2, .headers = {{"id", std::string(1025, 'x')}}};
+  Letter blank{.offset = 3, .headers = {{"outbox-id", ""}}};
+  Letter no_text{.offset = 4, .headers = {{"id", "\xff\xfe"}}};
+  std::size_t seen = 0;
+  const std::vector batch = {many, longest, too_long, blank, no_text, letter(v7(2), "{}", 5)};
+  const auto outcomes = inbox.process(records(batch), [&](Transaction& tx, const Message& m) {
+    record_effect(tx, m);
+    if (m.offset() == 0) seen = m.headers().size();
+  });
+  CHECK(fates(outcomes) ==
+        std::vector{Fate::applied, Fate::applied, Fate::dead, Fate::dead, Fate::dead, Fate::applied});
+  CHECK(seen == 202);
+  for (const auto& outcome : inbox.process(records(batch), record_effect)) CHECK(outcome.settled());
+  CHECK(db.effects() == 3);
+  CHECK(db.dead() == 3);
+}
+
 TEST_CASE("a batch is one transaction: handlers in order, one commit") {
   ServiceDatabase db;
   Inbox inbox(db.inbox());

@@ -116,3 +116,25 @@ TEST_CASE("of a message that is parked, dead, expired or discarded: a conflict, 
   CHECK(db.conflicts("a", "b") == 4);
   CHECK(db.effects() == 0);
 }
+
+TEST_CASE("by each header preset, with another created_at and from one preset to the other: a conflict") {
+  const std::vector<std::pair<std::string, std::string>> presets = {
+      {"outbox-id", "outbox-created-at"}, {"ce_id", "ce_time"}, {"id", "outbox-created-at"}};
+  for (const auto& [first_id, first_time] : presets) {
+    for (const auto& [other_id, other_time] : presets) {
+      CAPTURE(first_id);
+      CAPTURE(other_id);
+      ConflictDatabase db;
+      Inbox inbox(db.inbox());
+      auto first = with_body("a", 0), copy = with_body("a", 1), other = with_body("b", 2);
+      first.headers = {{first_id, v7(1)}, {first_time, "2026-11-29T16:05:00Z"}};
+      copy.headers = {{other_id, v7(1)}, {other_time, "2020-01-01T00:00:00Z"}};
+      other.headers = {{other_id, v7(1)}, {other_time, "2030-01-01T00:00:00Z"}};
+      CHECK(inbox.process(first.record(), record_effect).fate == Fate::applied);
+      CHECK(inbox.process(copy.record(), record_effect).verdict == Verdict::duplicate);
+      CHECK(inbox.process(other.record(), record_effect).verdict == Verdict::conflict);
+      CHECK(db.conflicts("a", "b") == 1);
+      CHECK(db.effects() == 1);
+    }
+  }
+}
