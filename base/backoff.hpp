@@ -19,7 +19,9 @@ struct BackoffOptions {
 class Backoff {
  public:
   Backoff(BackoffOptions options, std::uint64_t seed)
-      : options_(options), step_(options.initial), random_(seed) {}
+      : options_(options),
+        step_(options.initial),
+        random_(static_cast<std::minstd_rand::result_type>(seed % 2'147'483'646 + 1)) {}
 
   /// How long to wait before the next attempt; each call doubles the step up to max.
   [[nodiscard]] Millis next() {
@@ -34,7 +36,7 @@ class Backoff {
  private:
   BackoffOptions options_;
   Millis step_;
-  std::mt19937_64 random_;
+  std::minstd_rand random_;  // one word of state: there may be thousands of these
 };
 
 }  // namespace outbox

@@ -40,7 +40,7 @@ class Poll {
     flat_.i16s(first_shard).i16s(last_shard);
     due_.i64(-1);
     for (Params* look : {&flat_, &due_}) look->i32(5000).i64(8 << 20).i64(0).null().text("public.outbox_msg");
-    end_.boolean(true);
+    end_.boolean(true).text("public.outbox_msg");
   }
 
   double median_us() {

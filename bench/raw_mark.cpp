@@ -81,6 +81,7 @@ class Loop {
     Params params;
     params.i16s(shards_of(lane)).i32(batch_rows / shards_of_lane).i64(batch_bytes / shards_of_lane);
     params.i16(-1).i64(0).null().text(source);
+    params.i64s(std::vector<std::int64_t>(shards_of_lane)).i64(-1);  // no floors
     return params;
   }
   static Params plain_params(std::int16_t lane) {

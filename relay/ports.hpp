@@ -43,6 +43,9 @@ struct ClaimRequest {
   std::vector<RowId> except;  ///< in flight already
   std::int32_t rows_max = 5000;
   std::int64_t bytes_max = 8 << 20;  ///< of bodies; one row is always allowed, whatever its size
+  /// By shard number: only rows with greater ids, RowId{0}: all. Empty: no floors.
+  std::vector<RowId> floors{};
+  std::int64_t releases = -1;  ///< where the database counts others, the floors do not hold
 };
 
 struct SentRow {
@@ -184,6 +187,7 @@ struct Delivery {
   Offset offset;
   std::optional<Refusal> refusal;  ///< nullopt: Kafka has it, acks=all
   std::string reason;              ///< why refused
+  bool answered = false;           ///< with `unsent`: the cluster itself answered so, about this very message
 };
 
 struct TopicFacts {

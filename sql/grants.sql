@@ -37,7 +37,8 @@ GRANT SELECT, INSERT, UPDATE ON {{schema}}.outbox_topic TO outbox_relay;
 GRANT SELECT, INSERT, DELETE ON {{schema}}.outbox_ledger TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_ledger TO outbox_operator, outbox_monitor;
 GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
-GRANT SELECT ON {{schema}}.outbox_migration TO outbox_relay, outbox_operator, outbox_monitor;
+GRANT SELECT ON {{schema}}.outbox_migration, {{schema}}.outbox_released TO outbox_relay, outbox_operator, outbox_monitor;
+GRANT UPDATE ON {{schema}}.outbox_released TO outbox_relay; -- for its lock
 
 GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer,
                                 {{schema}}.inbox_seq, {{schema}}.inbox_version, {{schema}}.inbox_offset

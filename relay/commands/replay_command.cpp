@@ -47,38 +47,36 @@ void add_filter(pg::Params& params, const Asked& asked) {
   params.text(asked.topic).text(asked.key).untyped(asked.since).untyped(asked.until);
 }
 
-std::string filled(std::string_view sql, const pg::TableName& table) {
-  return pg::fill_template(sql, {{"table", table.quoted()}});
-}
-
 Result<std::string> count(pg::Session& session, const pg::TableName& table, const Asked& asked) {
   pg::Params params;
   add_filter(params, asked);
-  const auto rows = session.exec(filled(sql::queries::replay_count, table), params);
+  const auto rows =
+      session.exec(pg::fill_template(sql::queries::replay_count, {{"table", table.quoted()}}), params);
   if (!rows) return failure(rows.error());
   return "would send " + std::to_string(rows->integer(0, 0)) + " rows again, ids " +
          std::to_string(rows->integer(0, 1)) + " to " + std::to_string(rows->integer(0, 2));
 }
 
-Result<pg::Rows> replay_batch(pg::Session& session, const std::string& sql, const Asked& asked,
-                              std::int64_t above, int rows_max) {
+Result<pg::Rows> replay_batch(pg::Session& session, const std::string& sql, const std::string& source,
+                              const Asked& asked, std::int64_t above, int rows_max) {
   pg::Params params;
   params.i64(above);
   add_filter(params, asked);
-  params.i32(rows_max).text("replayed: " + asked.reason);
+  params.i32(rows_max).text("replayed: " + asked.reason).text(source);
   return session.exec(sql, params);
 }
 
 // Each batch is a transaction of its own: an interrupted replay has done what it said so far, and can be run
 // again with the ids that are left.
 Result<std::string> replay(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const std::string sql = filled(sql::queries::replay_rows, table);
+  const std::string sql = pg::fill_template(sql::queries::replay_rows,
+                                            {{"schema", table.quoted_schema()}, {"table", table.quoted()}});
   const int rows_max = std::min(batch_rows, asked.rate);
   std::int64_t above = 0;
   std::int64_t total = 0;
   for (;;) {
     const auto begun = std::chrono::steady_clock::now();
-    const auto rows = replay_batch(session, sql, asked, above, rows_max);
+    const auto rows = replay_batch(session, sql, table.schema + "." + table.table, asked, above, rows_max);
     if (!rows) return failure(rows.error());
     for (int i = 0; i < rows->size(); ++i) above = std::max(above, rows->integer(i, 0));
     total += rows->size();

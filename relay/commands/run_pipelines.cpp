@@ -17,6 +17,7 @@
 #include "relay/commands/boot.hpp"
 #include "relay/commands/credentials.hpp"
 #include "relay/commands/service.hpp"
+#include "relay/commands/topic_options.hpp"
 #include "relay/commands/upkeep_log.hpp"
 #include "relay/commands/value_checks.hpp"
 #include "relay/config/changes.hpp"
@@ -54,6 +55,8 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
   relay::KafkaOptions options;
   options.properties = p.kafka;
   options.envelope = {.preset = p.publish.headers, .source = p.name};
+  options.topics = topic_map(p.topics).value();
+  options.create = topic_creation(p.topics).value();
   options.in_flight_messages_max = std::min(p.publish.in_flight_rows, published_max);
   options.on_log = [logger](int level, std::string_view facility, std::string_view text) {
     const log::Level as = level <= librdkafka_warning ? log::Level::warn : log::Level::debug;
@@ -145,6 +148,8 @@ relay::PipelineOptions pipeline_options(const config::Config& config, const conf
   options.after_sent = p.source.after_sent;
   options.on_dead = p.source.on_dead;
   options.headers = p.publish.headers;
+  options.max_attempts = p.publish.max_attempts;
+  options.partition_header = p.publish.partition_header;
   options.lease_ttl = p.lease.ttl;
   options.stop_timeout = config.shutdown.timeout;
   options.mark_rows_max = p.source.batch_rows;

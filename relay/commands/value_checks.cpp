@@ -8,6 +8,7 @@
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
+#include "relay/commands/topic_options.hpp"
 #include "relay/core/kafka_properties.hpp"
 #include "relay/io/listen_address.hpp"
 
@@ -50,6 +51,19 @@ void check_properties(const Pipeline& pipeline, const Origins& origins, Faults& 
   }
 }
 
+void check_topics(const Pipeline& pipeline, const Origins& origins, Faults& faults) {
+  const auto wrong = [&](const std::string& option, const Error& error) {
+    faults.push_back({place_of(origins, option), path_in(pipeline, option), error.text()});
+  };
+  const config::Topics& topics = pipeline.topics;
+  if (const auto ok = relay::TopicMap::make({.allow = topics.allow}); !ok) wrong("topics.allow", ok.error());
+  if (const auto ok = relay::TopicMap::make({.prefix = topics.prefix}); !ok)
+    wrong("topics.prefix", ok.error());
+  if (const auto ok = relay::TopicMap::make({.rewrite = topics.rewrite}); !ok)
+    wrong("topics.rewrite", ok.error());
+  if (const auto ok = topic_creation(topics); !ok) wrong("topics.create_configs", ok.error());
+}
+
 void check_pipeline(const Pipeline& pipeline, const Origins& origins, Faults& faults) {
   if (const auto table = pg::parse_table_name(pipeline.source.table); !table) {
     faults.push_back(
@@ -61,6 +75,7 @@ void check_pipeline(const Pipeline& pipeline, const Origins& origins, Faults& fa
     faults.push_back(
         {place_of(origins, "postgres.uri"), path_in(pipeline, "postgres.uri"), keywords.error().text()});
   }
+  check_topics(pipeline, origins, faults);
   check_properties(pipeline, origins, faults);
 }
 

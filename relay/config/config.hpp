@@ -16,6 +16,7 @@ namespace outbox::config {
 // The order of each enum's values is the order of its choices in the option table.
 enum class Mode { poll, notify };
 enum class Prepared { named, unnamed };
+enum class CreateTopics { off, on };
 enum class Delivery { at_least_once, exactly_once };
 enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { text, json };
@@ -44,12 +45,25 @@ struct Publish {
   relay::HeaderPreset headers{};
   std::int64_t in_flight_bytes = 0;
   std::int32_t in_flight_rows = 0;
+  std::int32_t max_attempts = 0;  ///< 0: no limit
+  std::string partition_header;   ///< empty: none
   friend bool operator==(const Publish&, const Publish&) = default;
 };
 
 struct Ledger {
   std::string topic;  ///< empty: made of the pipeline's name, relay::ledger_topic_of()
   friend bool operator==(const Ledger&, const Ledger&) = default;
+};
+
+struct Topics {
+  std::string allow;
+  std::string prefix;
+  std::string rewrite;
+  CreateTopics create{};
+  std::int32_t create_partitions = 0;
+  std::int32_t create_replication = 0;
+  std::string create_configs;  ///< "name=value, …"
+  friend bool operator==(const Topics&, const Topics&) = default;
 };
 
 struct Lease {
@@ -73,6 +87,7 @@ struct Pipeline {
   Delivery delivery{};
   Ledger ledger;
   Publish publish;
+  Topics topics;
   Lease lease;
   Retention retention;
   std::map<std::string, std::string>

@@ -221,6 +221,69 @@ constexpr std::array pipeline_table{
          .lowest = "1",
          .highest = "1000000",
          .doc = "The most rows held in memory between claim and mark, over all lanes."}),
+    pipeline<&Pipeline::publish, &Publish::max_attempts>(
+        {.path = "publish.max_attempts",
+         .kind = Kind::count,
+         .fallback = "0",
+         .lowest = "0",
+         .highest = "1000000",
+         .doc =
+             "After so many refusals of a message for a reason that may pass, each answered by Kafka itself "
+             "to the message alone, it is dead. 0: never; it is tried until it is taken, and its key waits. "
+             "A cluster that is away does not count."}),
+    pipeline<&Pipeline::publish, &Publish::partition_header>(
+        {.path = "publish.partition_header",
+         .fallback = "",
+         .highest = "255",
+         .doc = "A header of the row that names its partition, as a decimal number from 0; a row without it "
+                "goes by its key. Rows of one key keep their order only if they name one partition.",
+         .fallback_said = "none"}),
+    pipeline<&Pipeline::topics, &Topics::allow>(
+        {.path = "topics.allow",
+         .fallback = "*",
+         .lowest = "1",
+         .highest = "4096",
+         .doc = "Topics that rows may go to, separated by commas; one `*` in each stands for anything: "
+                "`payment.*, orders`. A row of another topic waits, with its topic on hold."}),
+    pipeline<&Pipeline::topics, &Topics::rewrite>(
+        {.path = "topics.rewrite",
+         .fallback = "",
+         .highest = "4096",
+         .doc = "What Kafka calls a row's topic: `from=to`, separated by commas, the first that fits; a `*` "
+                "is carried over: `audit.*=log.*.raw, old=new`.",
+         .fallback_said = "none"}),
+    pipeline<&Pipeline::topics, &Topics::prefix>({.path = "topics.prefix",
+                                                  .fallback = "",
+                                                  .highest = "200",
+                                                  .doc = "Put before every topic's name, after `rewrite`: "
+                                                         "`eu.`.",
+                                                  .fallback_said = "none"}),
+    pipeline<&Pipeline::topics, &Topics::create>({.path = "topics.create",
+                                                  .kind = Kind::choice,
+                                                  .fallback = "off",
+                                                  .choices = "off|on",
+                                                  .doc = "`on`: an allowed topic that is missing is made. "
+                                                         "`off`: its rows wait until somebody makes it."}),
+    pipeline<&Pipeline::topics, &Topics::create_partitions>(
+        {.path = "topics.create_partitions",
+         .kind = Kind::count,
+         .fallback = "0",
+         .lowest = "0",
+         .highest = "100000",
+         .doc = "Partitions of a topic that is made. 0: the brokers' default."}),
+    pipeline<&Pipeline::topics, &Topics::create_replication>(
+        {.path = "topics.create_replication",
+         .kind = Kind::count,
+         .fallback = "0",
+         .lowest = "0",
+         .highest = "1000",
+         .doc = "Replicas of a topic that is made. 0: the brokers' default."}),
+    pipeline<&Pipeline::topics, &Topics::create_configs>(
+        {.path = "topics.create_configs",
+         .fallback = "",
+         .highest = "4096",
+         .doc = "Settings of a topic that is made: `min.insync.replicas=2, retention.ms=604800000`.",
+         .fallback_said = "none"}),
     pipeline<&Pipeline::lease, &Lease::ttl>({.path = "lease.ttl",
                                              .kind = Kind::duration,
                                              .fallback = "5s",

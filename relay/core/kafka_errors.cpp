@@ -144,6 +144,11 @@ const KafkaError& kafka_error(std::int32_t code) {
   return found != table.end() && found->code == code ? *found : unlisted;
 }
 
+bool cluster_answered(std::int32_t code) {
+  constexpr std::int32_t unknown = -1;  // the broker's own "something went wrong"
+  return code == unknown || code > 0;
+}
+
 TopicVerdict topic_verdict(std::int32_t code) {
   switch (code) {
     case 0:

@@ -29,6 +29,10 @@ struct KafkaError {
 /// given up, nor the relay stopped, for a reason that nobody has thought through.
 [[nodiscard]] const KafkaError& kafka_error(std::int32_t code);
 
+/// Shape: whether this refusal as `unsent` is an answer of the cluster about the message, and not of a
+/// network, a login, a purge or a producer that ended.
+[[nodiscard]] bool cluster_answered(std::int32_t code);
+
 /// Shape: what a topic's error in a metadata answer says about the topic. Codes that say nothing final answer
 /// `present` false in `known`: ask again.
 struct TopicVerdict {

@@ -1,5 +1,8 @@
 #include "relay/core/partitioner.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/check.hpp"
 
 namespace outbox::relay {
@@ -42,6 +45,20 @@ Partition partition_of_key(std::string_view key, std::int32_t partitions) {
   OUTBOX_CHECK(partitions > 0, "a topic that is published to has partitions");
   const auto positive = static_cast<std::int32_t>(murmur2(key) & 0x7fffffff);
   return Partition{positive % partitions};
+}
+
+PartitionAsked partition_asked(const Message& message, std::string_view name, std::int32_t partitions) {
+  if (name.empty()) return {};
+  const auto header = std::ranges::find(message.headers, name, &Header::name);
+  if (header == message.headers.end() || !header->value) return {};
+  const std::string_view text = *header->value;
+  std::int32_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  if (whole && number >= 0 && number < partitions) return {Partition{number}, {}};
+  return {std::nullopt, "header " + std::string(name) + " asks for partition '" +
+                            std::string(text.substr(0, 40)) + "', the topic has 0 to " +
+                            std::to_string(partitions - 1)};
 }
 
 Partition partition_of(const Message& message, std::int32_t partitions) {

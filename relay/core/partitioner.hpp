@@ -5,6 +5,8 @@
 // keys elsewhere than Java does. Pure; any thread.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "relay/core/types.hpp"
@@ -17,6 +19,14 @@ namespace outbox::relay {
 
 /// Shape: toPositive(murmur2(key)) % partitions, for the empty key too. `partitions` is at least 1.
 [[nodiscard]] Partition partition_of_key(std::string_view key, std::int32_t partitions);
+
+/// What a row says about its partition itself, in the header `name`.
+struct PartitionAsked {
+  std::optional<Partition> partition;  ///< 0 .. partitions-1
+  std::string fault;                   ///< not empty: what it says is no such number
+};
+[[nodiscard]] PartitionAsked partition_asked(const Message& message, std::string_view name,
+                                             std::int32_t partitions);
 
 /// Shape: by its key; without one by its msg_id, hashed the same way. A null key asks for no order, only to
 /// be spread. The id spreads as evenly as a turn-taking counter would, needs no state, and sends a repeated

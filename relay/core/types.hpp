@@ -62,6 +62,13 @@ struct Message {
   Held held = Held::no;  ///< a hold on its key or topic existed in the claim's snapshot
 };
 
+/// What the database said at the end of a claim.
+struct ClaimHorizon {
+  std::int64_t oldest_running = 0;    ///< every transaction with a smaller number has ended
+  std::int64_t next_transaction = 0;  ///< every transaction that has a number has a smaller one
+  std::int64_t releases = 0;          ///< how often rows were made PENDING again
+};
+
 /// What one claim brought: `rows` by (shard, id), `due` by (available_at, id).
 struct Batch {
   std::vector<Message> rows;
@@ -69,6 +76,7 @@ struct Batch {
   bool more = false;         ///< a limit cut it short: there is backlog
   std::vector<Shard> cut{};  ///< where: shards that may hold more rows; empty though `more`: any of them;
                              ///< no_shard alone: only due rows were cut short
+  ClaimHorizon horizon{};
   std::optional<WallTime> next_due{};  ///< the earliest available_at still ahead, where the claim looked
   std::vector<std::shared_ptr<const void>> memory{};
 };

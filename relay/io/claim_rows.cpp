@@ -165,6 +165,7 @@ Claimed read_claim(const ClaimResults& results, const ClaimRequest& request, con
   out.batch.rows = std::move(rows.messages);
   out.batch.due = std::move(due.messages);
   if (!results.end.is_null(0, 0)) out.batch.next_due = results.end.timestamptz(0, 0);
+  out.batch.horizon = {results.end.integer(0, 2), results.end.integer(0, 3), results.end.integer(0, 4)};
   out.seen.rows = std::move(rows.seen);
   for (const SeenRow& seen : due.seen) {
     if (!out.seen.due || out.seen.due->bytes < seen.bytes) out.seen.due = seen;

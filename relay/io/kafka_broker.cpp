@@ -79,6 +79,7 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   KafkaLink link;
   std::vector<Delivery> deliveries;  // kept for its memory
   std::vector<Delivery> rejected;    // by produce() itself, to be reported as if by the cluster
+  std::string renamed;               // what kafka_name() answered last
   std::optional<Error> fatal;
   bool fatal_told = false;
   std::shared_ptr<Replacement> replacement;    // the worker writes it while the phase is `replacing`
@@ -96,6 +97,7 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
     });
   }
 
+  [[nodiscard]] std::string_view kafka_name(std::string_view topic);
   void drain();
   void take(rd_kafka_event_t* event);
   void take_error(rd_kafka_event_t* event);
@@ -111,6 +113,12 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   void replaced(const DoneStatus& done);
   void go_on();
 };
+
+// The view holds until the next call, or as long as `topic`.
+std::string_view KafkaBroker::State::kafka_name(std::string_view topic) {
+  if (options.topics.plain()) return topic;
+  return renamed = options.topics.to_kafka(topic);
+}
 
 void KafkaBroker::State::drain() {
   wake.clear();
@@ -202,6 +210,12 @@ void KafkaBroker::State::ask_cluster(std::function<void(bool)> answered) {
 }
 
 void KafkaBroker::State::ask_facts(std::string topic, Done<TopicFacts> done) {
+  if (!options.topics.allows(topic)) {
+    TopicFacts facts;
+    facts.state = TopicState::forbidden;
+    facts.reason = "topics.allow does not name it";
+    return post([facts = std::move(facts), done = std::move(done)](State&) { done(facts); });
+  }
   if (!producer) {
     waiting.push_back([this, topic = std::move(topic), done = std::move(done)] { ask_facts(topic, done); });
     return;
@@ -209,9 +223,12 @@ void KafkaBroker::State::ask_facts(std::string topic, Done<TopicFacts> done) {
   // While the cluster is away a queue of patient questions would keep a restart waiting behind them.
   const auto patience = link.state() == LinkState::down ? std::min(options.look_up_patience, link_patience)
                                                         : options.look_up_patience;
-  worker.ask([this, asked = producer, topic = std::move(topic), done = std::move(done), patience] {
+  worker.ask([this, asked = producer, topic = std::string{kafka_name(topic)}, done = std::move(done),
+              patience, create = options.create] {
     // `this` lives: the worker is joined before it goes.
     auto facts = look_up_topic(asked->handle(), topic, patience, worker.stopping());
+    if (create && facts && facts->state == TopicState::missing && !topic_name_fault(topic))
+      facts = create_topic(asked->handle(), topic, *create, patience, worker.stopping());
     post([facts = std::move(facts), done](State& state) { state.answer_facts(facts, done); });
   });
 }
@@ -370,7 +387,8 @@ void KafkaBroker::stop() {
 
 Result<Accepted> KafkaBroker::publish(const Outgoing& out) {
   State& state = *state_;
-  if (const auto fault = topic_name_fault(out.message->topic)) {
+  const std::string_view topic = state.kafka_name(out.message->topic);
+  if (const auto fault = topic_name_fault(topic)) {
     return failure(Disposition::quarantine, std::string{*fault}, "TOPIC_EXCEPTION",
                    "correct the row's topic");
   }
@@ -379,7 +397,7 @@ Result<Accepted> KafkaBroker::publish(const Outgoing& out) {
   if (state.phase == State::Phase::ended)
     return failure(Disposition::fatal, "there is no producer", "", "restart");
   if (!state.producer || state.emptying) return Accepted::queue_full;
-  const auto error = state.producer->produce(out, *headers);
+  const auto error = state.producer->produce(out, topic, *headers);
   switch (error) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
       return Accepted::queued;

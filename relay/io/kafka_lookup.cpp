@@ -1,10 +1,12 @@
 #include "relay/io/kafka_lookup.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "relay/core/kafka_errors.hpp"
 #include "relay/core/topic_name.hpp"
@@ -126,6 +128,59 @@ Result<TopicFacts> look_up_topic(rd_kafka_t* client, const std::string& topic, M
     facts.reason = "its max.message.bytes cannot be read; the right DESCRIBE_CONFIGS on the topic lets it be";
   }
   return facts;
+}
+
+namespace {
+
+constexpr Millis between_looks{50};  // at a topic that is being made
+
+// nullopt: it is there, or will be.
+std::optional<std::string> ask_creation(rd_kafka_t* client, const std::string& topic,
+                                        const TopicCreation& wanted, Millis patience) {
+  std::array<char, 512> text{};
+  const auto count = [](std::int32_t n) { return n > 0 ? n : -1; };
+  const KafkaNewTopic made{rd_kafka_NewTopic_new(topic.c_str(), count(wanted.partitions),
+                                                 count(wanted.replication), text.data(), text.size())};
+  if (!made) return text.data();
+  for (const auto& [name, value] : wanted.configs)
+    rd_kafka_NewTopic_set_config(made.get(), name.c_str(), value.c_str());
+  const KafkaAdminOptions options{rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS)};
+  const KafkaQueue queue{rd_kafka_queue_new(client)};
+  const int wait_ms = static_cast<int>(patience.count());
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), std::max(wait_ms, 1), nullptr, 0);
+  rd_kafka_NewTopic_t* list[] = {made.get()};
+  rd_kafka_CreateTopics(client, list, 1, options.get(), queue.get());
+  const KafkaEvent event{rd_kafka_queue_poll(queue.get(), wait_ms + 500)};
+  if (!event) return "no answer";
+  if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return rd_kafka_event_error_string(event.get());
+  std::size_t topics = 0;
+  const auto** results =
+      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &topics);
+  const auto error = topics == 1 ? rd_kafka_topic_result_error(results[0]) : RD_KAFKA_RESP_ERR_UNKNOWN;
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+    return std::nullopt;
+  const char* said = rd_kafka_topic_result_error_string(results[0]);
+  return said != nullptr ? said : rd_kafka_err2str(error);
+}
+
+}  // namespace
+
+Result<TopicFacts> create_topic(rd_kafka_t* client, const std::string& topic, const TopicCreation& wanted,
+                                Millis patience, const std::atomic<bool>& stopping) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  if (const auto refused = ask_creation(client, topic, wanted, left_until(deadline))) {
+    TopicFacts facts;
+    facts.state = TopicState::missing;
+    facts.reason = "topic " + topic + " could not be created: " + *refused;
+    return facts;
+  }
+  while (true) {
+    auto facts = look_up_topic(client, topic, left_until(deadline), stopping);
+    const bool there = facts && facts->state == TopicState::present;
+    if (there || stopping || left_until(deadline) == Millis{0}) return facts;
+    std::this_thread::sleep_for(between_looks);
+  }
 }
 
 bool cluster_answers(rd_kafka_t* client, Millis patience) {

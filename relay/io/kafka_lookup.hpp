@@ -6,6 +6,7 @@
 #include <string>
 
 #include "relay/io/kafka_handles.hpp"
+#include "relay/io/kafka_options.hpp"
 #include "relay/ports.hpp"
 
 namespace outbox::relay {
@@ -15,6 +16,13 @@ namespace outbox::relay {
 /// Blocks: up to `patience`; up to 1 s once `stopping` is set.
 [[nodiscard]] Result<TopicFacts> look_up_topic(rd_kafka_t* client, const std::string& topic, Millis patience,
                                                const std::atomic<bool>& stopping);
+
+/// Makes the topic, and waits until its partitions have leaders; one that is there already is as good.
+/// Shape: its facts; missing or forbidden with the cluster's reason where it refuses. Errors: as
+/// look_up_topic. Blocks: up to `patience`; up to 1 s once `stopping` is set.
+[[nodiscard]] Result<TopicFacts> create_topic(rd_kafka_t* client, const std::string& topic,
+                                              const TopicCreation& wanted, Millis patience,
+                                              const std::atomic<bool>& stopping);
 
 /// Whether any broker answers. Blocks: up to `patience`.
 [[nodiscard]] bool cluster_answers(rd_kafka_t* client, Millis patience);

@@ -4,19 +4,32 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
 #include "relay/core/envelope.hpp"
+#include "relay/core/topic_map.hpp"
 
 namespace outbox::relay {
+
+/// How a missing topic is made.
+struct TopicCreation {
+  std::int32_t partitions = 0;   ///< 0: as many as the brokers' default says
+  std::int32_t replication = 0;  ///< likewise
+  std::map<std::string, std::string> configs;
+};
 
 struct KafkaOptions {
   /// librdkafka's, by its own names, as they stand under `kafka:`; relay/core/kafka_properties.hpp says which
   /// are refused.
   std::map<std::string, std::string> properties;
   EnvelopeOptions envelope{};
+  /// Which topics there are for the relay, and what Kafka calls them.
+  TopicMap topics{};
+  /// Set: a topic that is missing is made by look_up().
+  std::optional<TopicCreation> create{};
   /// Handed to librdkafka and not reported yet: above this, publish() answers queue_full. Bytes are the
   /// caller's to bound, since payloads stay in the caller's memory. 1..10,000,000.
   std::int32_t in_flight_messages_max = 10'000;

@@ -61,9 +61,10 @@ KafkaProducer::~KafkaProducer() {
   while (poll()) continue;  // events hold messages, and messages hold the topics below
 }
 
-rd_kafka_resp_err_t KafkaProducer::produce(const Outgoing& out, std::span<const Header> headers) {
+rd_kafka_resp_err_t KafkaProducer::produce(const Outgoing& out, std::string_view to,
+                                           std::span<const Header> headers) {
   const Message& message = *out.message;
-  rd_kafka_topic_t* where = topic(message.topic);
+  rd_kafka_topic_t* where = topic(to);
   if (where == nullptr) return RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
   const std::uint32_t slot = take_slot(out);
   auto copied = copy_of(headers);
@@ -102,6 +103,7 @@ void KafkaProducer::take_deliveries(rd_kafka_event_t* event, std::vector<Deliver
     delivery.offset = Offset{message->offset};
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     delivery.refusal = kafka_error(message->err).refusal;
+    delivery.answered = cluster_answered(message->err);
     delivery.reason = to_error(message->err, rd_kafka_message_errstr(message)).text();
   }
 }

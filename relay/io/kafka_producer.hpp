@@ -33,9 +33,10 @@ class KafkaProducer {
   KafkaProducer(const KafkaProducer&) = delete;
   KafkaProducer& operator=(const KafkaProducer&) = delete;
 
-  /// Shape: NO_ERROR: it will be reported by an event, and key and headers were copied, the body was not.
-  /// Anything else: nothing was taken.
-  [[nodiscard]] rd_kafka_resp_err_t produce(const Outgoing& out, std::span<const Header> headers);
+  /// `topic`: as Kafka calls it. Shape: NO_ERROR: it will be reported by an event, and key and headers were
+  /// copied, the body was not. Anything else: nothing was taken.
+  [[nodiscard]] rd_kafka_resp_err_t produce(const Outgoing& out, std::string_view topic,
+                                            std::span<const Header> headers);
 
   /// The next event, or null. Waits up to `patience`.
   [[nodiscard]] KafkaEvent poll(Millis patience = Millis{0});

@@ -96,7 +96,8 @@ Status KafkaSeat::run(const std::vector<Outgoing>& messages, TransactionEnd& end
       end.refused.push_back({i, Refusal::message, headers.error().text()});
       return failure(headers.error());
     }
-    if (auto produced = produce({messages[i].message, messages[i].partition, i}, *headers); !produced)
+    const std::string topic = options_.kafka.topics.to_kafka(messages[i].message->topic);
+    if (auto produced = produce({messages[i].message, messages[i].partition, i}, topic, *headers); !produced)
       return produced;
   }
   crash_here(CrashPoint::once_transaction_open);
@@ -122,9 +123,9 @@ Status KafkaSeat::run(const std::vector<Outgoing>& messages, TransactionEnd& end
   return committed;
 }
 
-Status KafkaSeat::produce(const Outgoing& out, std::span<const Header> headers) {
+Status KafkaSeat::produce(const Outgoing& out, std::string_view topic, std::span<const Header> headers) {
   for (;;) {
-    const auto error = producer_->produce(out, headers);
+    const auto error = producer_->produce(out, topic, headers);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
     if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL || now() > deadline_) {
       Error said = to_error(error, "topic " + std::string{out.message->topic}, rd_kafka_err2str(error));
@@ -164,7 +165,7 @@ Status KafkaSeat::write_ledger(const std::vector<Outgoing>& messages, const Tran
   record.key = key;
   record.body = value;
   deliveries_.clear();
-  Status written = produce({&record, Partition{request_.seat.lane.value}, 0}, {});
+  Status written = produce({&record, Partition{request_.seat.lane.value}, 0}, record.topic, {});
   if (written) written = await_reports(give_up);
   if (!written) producer_.reset();  // before `value` goes
   return written;

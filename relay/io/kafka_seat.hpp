@@ -41,7 +41,7 @@ class KafkaSeat {
   KafkaSeat(const SeatOptions& options, const OpenRequest& request);
   Status initialise(const std::atomic<bool>& stopping);
   Status run(const std::vector<Outgoing>& messages, TransactionEnd& end, const std::atomic<bool>& give_up);
-  Status produce(const Outgoing& out, std::span<const Header> headers);
+  Status produce(const Outgoing& out, std::string_view topic, std::span<const Header> headers);
   Status await_reports(const std::atomic<bool>& give_up);
   Status write_ledger(const std::vector<Outgoing>& messages, const TransactionEnd& end,
                       const std::atomic<bool>& give_up);

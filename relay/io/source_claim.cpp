@@ -1,12 +1,15 @@
 #include "relay/io/source_claim.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "relay/io/claim_rows.hpp"
 
 namespace outbox::relay {
 namespace {
+
+constexpr std::int64_t no_floor = std::numeric_limits<std::int64_t>::min();
 
 std::int64_t bits_of(const std::vector<Shard>& shards) {
   std::uint64_t bits = 0;
@@ -48,15 +51,43 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
   void look() {
     shares_ = budget_->shares(request_);
     const SourceSql& sql = *link_->sql();
-    const bool flat = request_.look == Look::flat;
-    link_->run(Work::claim,
-               {{flat ? sql.claim_flat : sql.claim_by_shard, flat ? flat_params() : by_shard_params()},
-                {sql.claim_due, due_params()},
-                {sql.claim_end, end_params()}},
+    link_->run(Work::claim, {first(sql), {sql.claim_due, due_params()}, {sql.claim_end, end_params()}},
                [self = shared_from_this()](auto results) { self->answered(std::move(results)); });
   }
 
  private:
+  [[nodiscard]] pg::Statement first(const SourceSql& sql) const {
+    if (request_.look == Look::by_shard) return {sql.claim_by_shard, by_shard_params()};
+    if (!bounded()) return {sql.claim_flat, flat_params()};
+    return {sql.claim_flat_above, flat_above_params()};
+  }
+  [[nodiscard]] std::int64_t floor_of(std::int16_t shard) const {
+    if (request_.floors.empty()) return no_floor;
+    const RowId floor = request_.floors[static_cast<std::size_t>(shard)];
+    return floor == RowId{} ? no_floor : floor.value;
+  }
+  [[nodiscard]] bool bounded() const {
+    return std::ranges::any_of(request_.floors, [](RowId floor) { return floor != RowId{}; });
+  }
+  template <class Shards>
+  void add_floors(const Shards& shards, pg::Params& params) const {
+    std::vector<std::int64_t> floors;
+    floors.reserve(shards.size());
+    for (const std::int16_t shard : shards) floors.push_back(floor_of(shard));
+    params.i64s(floors);
+  }
+  [[nodiscard]] pg::Params flat_above_params() const {
+    std::vector<std::int16_t> shards;
+    shards.reserve(request_.shards.size());
+    for (const Shard shard : request_.shards) shards.push_back(shard.value);
+    pg::Params params;
+    params.i16s(shards);
+    add_floors(shards, params);
+    params.i32(shares_.rows).i64(shares_.bytes).i64(shares_.large_bytes);
+    add_except(params);
+    params.i64(request_.releases);
+    return params;
+  }
   void add_except(pg::Params& params) const {
     if (except_.empty()) {
       params.null();
@@ -78,6 +109,8 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
     params.i16s(shares_.shards).i32(shares_.rows).i64(shares_.bytes);
     params.i16(shares_.large_shard).i64(shares_.large_bytes);
     add_except(params);
+    add_floors(shares_.shards, params);
+    params.i64(request_.releases);
     return params;
   }
   [[nodiscard]] pg::Params due_params() const {
@@ -91,7 +124,7 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
   }
   [[nodiscard]] pg::Params end_params() const {
     pg::Params params;
-    params.boolean(link_->options().barrier == Barrier::on);
+    params.boolean(link_->options().barrier == Barrier::on).text(link_->source());
     return params;
   }
 

@@ -29,8 +29,9 @@ SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
   settings = fill(queries::source_settings);
   claim_by_shard = fill(queries::source_claim_by_shard, {in_schema, in_table, as_body});
   claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body});
+  claim_flat_above = fill(queries::source_claim_flat_above, {in_schema, in_table, as_body});
   claim_due = fill(queries::source_claim_due, {in_schema, in_table, as_body});
-  claim_end = fill(queries::source_claim_end, {in_table});
+  claim_end = fill(queries::source_claim_end, {in_schema, in_table});
   mark_settings = fill(queries::source_mark_settings);
   mark_look = fill(queries::source_mark_look, {in_table});
   mark_leases = fill(queries::source_mark_leases, {in_schema});

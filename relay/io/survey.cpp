@@ -32,6 +32,7 @@ struct Survey::State : std::enable_shared_from_this<State> {
         holds(shared(pg::fill_template(queries::status_holds, {{"schema", options.table.quoted_schema()}}))),
         dead(shared(pg::fill_template(queries::survey_dead, {{"table", options.table.quoted()}}))),
         storage(shared(std::string{queries::survey_storage})),
+        horizon(shared(std::string{queries::status_horizon})),
         timer(loop),
         connection(loop,
                    {.connect = options.connect,
@@ -46,7 +47,7 @@ struct Survey::State : std::enable_shared_from_this<State> {
 
   SurveyOptions options;
   std::string source;
-  std::shared_ptr<const std::string> settings, counts, lanes, holds, dead, storage;
+  std::shared_ptr<const std::string> settings, counts, lanes, holds, dead, storage, horizon;
   boost::asio::steady_timer timer;
   pg::Connection connection;
   SurveyFigures figures;
@@ -64,7 +65,8 @@ pg::Segment Survey::State::segment() const {
   pg::Segment out;
   out.statements = {{settings, {}, pg::Format::text},     {counts, {}, pg::Format::text},
                     {lanes, of_source, pg::Format::text}, {holds, some_holds, pg::Format::text},
-                    {dead, {}, pg::Format::text},         {storage, name, pg::Format::text}};
+                    {dead, {}, pg::Format::text},         {storage, name, pg::Format::text},
+                    {horizon, {}, pg::Format::text}};
   out.deadline = options.deadline;
   return out;
 }
@@ -89,6 +91,7 @@ void Survey::State::looked(MonoTime asked, const Result<std::vector<pg::Rows>>& 
     facts.holds = read_holds((*rows)[3], facts.holds_total);
     facts.dead = read_dead_reasons((*rows)[4]);
     read_storage((*rows)[5], facts);
+    facts.horizon = read_horizon((*rows)[6]);
     figures.facts = std::move(facts);
     figures.taken_at = now;
     figures.took = took;

@@ -42,6 +42,17 @@ std::vector<DeadReason> read_dead_reasons(const pg::Rows& rows) {
   return out;
 }
 
+std::optional<HorizonHolder> read_horizon(const pg::Rows& rows) {
+  if (rows.empty()) return std::nullopt;
+  HorizonHolder holder{std::string{rows.text(0, 0)},
+                       std::string{rows.text(0, 1)},
+                       rows.integer(0, 2),
+                       {},
+                       std::string{rows.text(0, 4)}};
+  if (!rows.is_null(0, 3)) holder.open = Millis{rows.integer(0, 3)};
+  return holder;
+}
+
 void read_storage(const pg::Rows& rows, SurveyFacts& facts) {
   if (!rows.is_null(0, 0)) facts.partitions_ahead = Millis{rows.integer(0, 0)};
   facts.default_partition_bytes = rows.integer(0, 1);

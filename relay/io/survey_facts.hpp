@@ -49,6 +49,17 @@ struct DeadReason {
   std::int64_t rows = 0;
 };
 
+/// Who keeps the server from cleaning dead rows away, and so makes claims read them again.
+struct HorizonHolder {
+  std::string kind;               ///< session, standby, slot, prepared transaction
+  std::string name;               ///< "pid 4711 user app application nightly"
+  std::int64_t transactions = 0;  ///< begun since
+  std::optional<Millis> open;     ///< where the role may see it
+  std::string state;              ///< likewise: "idle in transaction"
+};
+/// A holder that is open for less is not worth a line.
+inline constexpr Millis holder_shown_after{10'000};
+
 inline constexpr int holds_shown_max = 20;
 
 /// Of one survey.
@@ -61,7 +72,8 @@ struct SurveyFacts {
   std::vector<DeadReason> dead{};            ///< the most frequent of the newest dead
   std::optional<Millis> partitions_ahead{};  ///< none: the table is not partitioned by day
   std::int64_t default_partition_bytes = 0;
-  std::int64_t xmin_age = 0;  ///< transactions; of what this role may see
+  std::int64_t xmin_age = 0;               ///< transactions; of what this role may see
+  std::optional<HorizonHolder> horizon{};  ///< the oldest
 };
 
 /// The last survey that was answered, and how surveying goes.
@@ -78,6 +90,7 @@ void read_counts(const pg::Rows& rows, Counts& counts, std::optional<Millis>& ol
 /// `total`: how many holds there are.
 [[nodiscard]] std::vector<HoldState> read_holds(const pg::Rows& rows, std::int64_t& total);
 [[nodiscard]] std::vector<DeadReason> read_dead_reasons(const pg::Rows& rows);
+[[nodiscard]] std::optional<HorizonHolder> read_horizon(const pg::Rows& rows);
 void read_storage(const pg::Rows& rows, SurveyFacts& facts);
 
 }  // namespace outbox::relay

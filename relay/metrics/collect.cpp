@@ -81,6 +81,9 @@ void collect_survey(std::string_view name, const SurveyFigures& s, MonoTime now,
     out.add(metric("outboxd_partitions_ahead_seconds"), {name}, seconds(*facts.partitions_ahead));
   out.add(metric("outboxd_default_partition_bytes"), {name}, facts.default_partition_bytes);
   out.add(metric("outboxd_xmin_age_transactions"), {name}, facts.xmin_age);
+  if (facts.horizon && facts.horizon->open.value_or(holder_shown_after) >= holder_shown_after)
+    out.add(metric("outboxd_xmin_holder_transactions"), {name, facts.horizon->kind, facts.horizon->name},
+            facts.horizon->transactions);
 }
 
 void collect_upkeep(std::string_view name, const UpkeepFigures& f, Exposition& out) {

@@ -142,6 +142,9 @@ inline constexpr std::array metric_table{
                 "How long the last survey took."},
     MetricFacts{"outboxd_surveys_failed_total", MetricType::counter, "surveys", "pipeline",
                 "Surveys that ended in an error."},
+    MetricFacts{"outboxd_xmin_holder_transactions", MetricType::gauge, "transactions", "pipeline,kind,holder",
+                "Who holds vacuum back the furthest, named once it is open for ten seconds: how many "
+                "transactions ago it began."},
     // Upkeep, by the instance that has lane 0; the others count nothing.
     MetricFacts{"outboxd_partitions_made_total", MetricType::counter, "partitions", "pipeline",
                 "Daily partitions made ahead, by this process."},

@@ -19,8 +19,8 @@ TopicFigures figures_of(const Topic& topic, MonoTime now) {
 }
 
 // What is told of the others together must be all of them.
-TopicFigures merged(std::span<const TopicFigures> topics) {
-  TopicFigures out{.name = other_topics, .state = "", .counters = {}};
+TopicFigures merged(std::span<const TopicFigures> topics, const TopicCounters& forgotten) {
+  TopicFigures out{.name = other_topics, .state = "", .counters = forgotten};
   for (const TopicFigures& t : topics) {
     out.counters.published += t.counters.published;
     out.counters.acked += t.counters.acked;
@@ -56,11 +56,13 @@ Figures Pipeline::figures(std::size_t topics_max) const {
   for (const auto& lease : tenure_.leases())
     if (lease) out.lanes.push_back(*lease);
   if (tenure_.active()) out.lease_left = std::chrono::duration_cast<Millis>(tenure_.ends_at() - now);
-  for (const auto& topic : topics_.all()) out.topics.push_back(figures_of(*topic, now));
-  if (out.topics.size() > topics_max) {
+  for (const auto& topic : topics_.all())
+    if (topic) out.topics.push_back(figures_of(*topic, now));
+  const std::size_t shown = std::min(topics_max, out.topics.size());
+  if (out.topics.size() > shown || topics_.forgotten().published > 0) {
     // By number, which is the order of their first row: a series that was shown once is shown always.
-    const auto rest = merged(std::span{out.topics}.subspan(topics_max));
-    out.topics.resize(topics_max);
+    const auto rest = merged(std::span{out.topics}.subspan(shown), topics_.forgotten());
+    out.topics.resize(shown);
     out.topics.push_back(rest);
   }
   return out;

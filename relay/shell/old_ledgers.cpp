@@ -6,8 +6,8 @@
 namespace outbox::relay {
 namespace {
 
-constexpr Millis others_settle{100};    // asked again so often, while another instance does it
-constexpr std::int64_t at_once_max = 8; // seats under way; each has a thread
+constexpr Millis others_settle{100};             // asked again so often, while another instance does it
+constexpr std::int64_t at_once_max = 8;          // seats under way; each has a thread
 constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old seat
 
 }  // namespace
@@ -18,15 +18,14 @@ void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Leas
   // Where the row is in the table nobody knows any more: it is looked up by its id.
   for (const LedgerRow& row : rows)
     sent.push_back({row.id, {}, row.generation, lease, row.partition, row.offset});
-  bench.source.mark(std::move(sent), bench.options.after_sent,
-                    [done = std::move(done)](Result<MarkReply> reply) {
-                      if (!reply) return done(failure(std::move(reply.error())));
-                      const bool lost = std::ranges::any_of(reply->exceptions, [](const MarkException& e) {
-                        return e.outcome == MarkOutcome::lane_lost;
-                      });
-                      if (lost) return done(failure(Disposition::retry, "another instance has the lane"));
-                      done({});
-                    });
+  bench.source.mark(
+      std::move(sent), bench.options.after_sent, [done = std::move(done)](Result<MarkReply> reply) {
+        if (!reply) return done(failure(std::move(reply.error())));
+        const bool lost = std::ranges::any_of(
+            reply->exceptions, [](const MarkException& e) { return e.outcome == MarkOutcome::lane_lost; });
+        if (lost) return done(failure(Disposition::retry, "another instance has the lane"));
+        done({});
+      });
 }
 
 void OldLedgers::forget() {
@@ -79,7 +78,8 @@ void OldLedgers::list_seats() {
   for (const LaneGeneration& generation : standing_->older)
     for (std::int16_t lane = 0; lane < generation.lanes; ++lane)
       to_do_.push_back({{generation.number, LaneId{lane}}, generation.lanes});
-  bench_.log.info("old_ledgers", {{"lanes", std::ssize(to_do_)}, {"next", "settled before anything is claimed"}});
+  bench_.log.info("old_ledgers",
+                  {{"lanes", std::ssize(to_do_)}, {"next", "settled before anything is claimed"}});
 }
 
 void OldLedgers::settle(Seat seat, std::int16_t lanes) {

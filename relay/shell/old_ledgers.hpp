@@ -1,7 +1,7 @@
 #pragma once
-// Settles the lanes of earlier counts: each is fenced, and what it committed last is marked, before a lane of the
-// present count is opened. Whoever has lane 0 does it, under that lane's lease; the others wait until it is done.
-// Nothing else of the source is in flight meanwhile. Part of Transactions; the loop's thread.
+// Settles the lanes of earlier counts: each is fenced, and what it committed last is marked, before a lane of
+// the present count is opened. Whoever has lane 0 does it, under that lane's lease; the others wait until it
+// is done. Nothing else of the source is in flight meanwhile. Part of Transactions; the loop's thread.
 
 #include <cstdint>
 #include <optional>
@@ -53,8 +53,8 @@ class OldLedgers {
   Backoff backoff_{{Millis{100}, Millis{5000}}, 7};
 };
 
-/// What a ledger names is marked where it still has to be, under `lease`. `done`: fine; a lost lease is an error
-/// (retry).
+/// What a ledger names is marked where it still has to be, under `lease`. `done`: fine; a lost lease is an
+/// error (retry).
 void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Lease lease, DoneStatus done);
 
 }  // namespace outbox::relay

@@ -9,7 +9,9 @@
 namespace outbox::relay {
 namespace {
 
-constexpr Millis stop_grace{2000};  // for the last marks, after the wait for acks is over
+constexpr Millis bounded_for{60'000};  // then a claim without floors is tried again
+constexpr int lane_claim_weight = 20;  // it brings ten times the rows of a flat look, and under load
+constexpr Millis stop_grace{2000};     // for the last marks, after the wait for acks is over
 
 }  // namespace
 
@@ -66,6 +68,7 @@ void Pipeline::start() {
                        .on_link =
                            [this](LinkState state, const std::string& why) {
                              note_postgres(state, why);
+                             bench_.floors.reset();  // it may be another server
                              if (state == LinkState::up)
                                bench_.log.info("postgres_up", {{"detail", why}});
                              else
@@ -359,38 +362,63 @@ std::vector<Shard> Pipeline::shards_of(std::optional<LaneId> lane) const {
 }
 
 // Rows of lanes that began to drain, or were opened anew, while the claim was under way.
-void Pipeline::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) const {
+void Pipeline::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) {
   const auto leases = tenure_.leases();
   std::erase_if(rows, [&](const Message& m) {
     const LaneId lane = lane_of(m.shard, tenure_.lanes());
-    return !leases[static_cast<std::size_t>(lane.value)] ||
-           (transactions_ && !transactions_->takes(lane, claim));
+    const bool foreign = !leases[static_cast<std::size_t>(lane.value)] ||
+                         (transactions_ && !transactions_->takes(lane, claim));
+    if (foreign) bench_.unsent(m);
+    return foreign;
   });
 }
 
 void Pipeline::claim(MonoTime now) {
-  while (const auto next = bench_.plan.next(now, bench_.flight)) send_claim(*next);
+  while (const auto next = bench_.plan.next(now, bench_.flight)) send_claim(*next, now);
 }
 
-void Pipeline::send_claim(const Claim& claim) {
-  ClaimRequest request{.look = claim.look,
-                       .shards = shards_of(claim.lane),
-                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(claimed_),
-                       .rows_max = claim.rows_max,
-                       .bytes_max = claim.bytes_max};
+void Pipeline::send_claim(const Claim& claim, MonoTime now) {
+  ClaimRequest request = request_of(claim, now);
+  Sent sent{{}, now};
+  sent.request.look = request.look;
+  sent.request.shards = request.shards;
+  sent.request.floors = request.floors;
   bench_.counters.claims += 1;
-  bench_.source.claim(std::move(request), [this, claim, asked = bench_.loop.now()](Result<Batch> batch) {
-    bench_.timings.claim.observe(took(asked, bench_.loop.now()));
+  bench_.source.claim(std::move(request), [this, claim, sent = std::move(sent)](Result<Batch> batch) {
+    bench_.timings.claim.observe(took(sent.at, bench_.loop.now()));
     if (batch && !batch->rows.empty()) crash_here(CrashPoint::relay_claimed, batch);
-    claimed(claim, std::move(batch));
+    claimed(claim, sent, std::move(batch));
     stir();
   });
   crash_here(CrashPoint::relay_claim_asked);
 }
 
-void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
+// Claims go by the floors for a minute after one without them was slow; else nothing is left out of any. A
+// flat look's sweeps go by shard, a few at a time.
+ClaimRequest Pipeline::request_of(const Claim& claim, MonoTime now) {
+  ClaimRequest request{.look = claim.look,
+                       .shards = shards_of(claim.lane),
+                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(claimed_),
+                       .rows_max = claim.rows_max,
+                       .bytes_max = claim.bytes_max};
+  const bool bounded = now < bounded_until_;
+  if (bounded && bench_.floors.sweep_due(now)) request.look = Look::by_shard;
+  request.floors = bench_.floors.of(request.shards, tenure_.leases(), now);
+  if (!bounded) request.floors.clear();
+  request.releases = bench_.floors.releases();
+  return request;
+}
+
+void Pipeline::learn(const Sent& sent, const Batch& batch, MonoTime now) {
+  bench_.floors.claimed(sent.request.shards, sent.request.floors, batch, now);
+  const Millis slow = bench_.options.slow_look * (sent.request.look == Look::flat ? 1 : lane_claim_weight);
+  if (sent.request.floors.empty() && now - sent.at >= slow) bounded_until_ = now + bounded_for;
+}
+
+void Pipeline::claimed(const Claim& claim, const Sent& sent, Result<Batch> batch) {
   const MonoTime now = bench_.loop.now();
   if (!batch) {
+    bench_.floors.reset();
     bench_.plan.failed(claim, now);
     bench_.counters.claims_failed += 1;
     if (!std::exchange(claim_failing_, true))
@@ -398,6 +426,7 @@ void Pipeline::claimed(const Claim& claim, Result<Batch> batch) {
     return;
   }
   if (std::exchange(claim_failing_, false)) bench_.log.info("claim_recovered");
+  learn(sent, *batch, now);
   tenure_changed(tenure_.expire(now));  // it may have run out while the claim was under way
   const ClaimYield yield = take(claim, std::move(*batch), now);
   note_look(yield, now);
@@ -436,7 +465,10 @@ ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
   if (batch.next_due)
     yield.next_due =
         std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
-  if (phase_ != Phase::working) return yield;  // the lanes were lost, or we stop: the rows stay PENDING
+  if (phase_ != Phase::working) {  // the lanes were lost, or we stop: the rows stay PENDING
+    bench_.floors.reset();
+    return yield;
+  }
   leave_out_foreign(batch.rows, claim.serial);
   leave_out_foreign(batch.due, claim.serial);
   for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {

@@ -53,6 +53,7 @@ class Pipeline {
   /// Whether it gets on.
   [[nodiscard]] Judgement judgement() const;
   [[nodiscard]] const Tenure& tenure() const { return tenure_; }
+  [[nodiscard]] std::size_t topics_remembered() const { return topics_.remembered(); }
 
  private:
   void stir();
@@ -73,8 +74,14 @@ class Pipeline {
   void drain(const char* why);
   void finish_draining(MonoTime now);
   void claim(MonoTime now);
-  void send_claim(const Claim& claim);
-  void claimed(const Claim& claim, Result<Batch> batch);
+  void send_claim(const Claim& claim, MonoTime now);
+  [[nodiscard]] ClaimRequest request_of(const Claim& claim, MonoTime now);
+  struct Sent {
+    ClaimRequest request;  ///< its floors and its shards
+    MonoTime at;
+  };
+  void learn(const Sent& sent, const Batch& batch, MonoTime now);
+  void claimed(const Claim& claim, const Sent& sent, Result<Batch> batch);
   void note_look(const ClaimYield& yield, MonoTime now);
   void note_postgres(LinkState state, const std::string& why);
   void note_kafka(LinkState state, const std::string& why);
@@ -84,7 +91,7 @@ class Pipeline {
   void give_back();
   void close();
   [[nodiscard]] std::vector<Shard> shards_of(std::optional<LaneId> lane) const;
-  void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) const;
+  void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim);
   [[nodiscard]] double sent_per_s(MonoTime now);
 
   Workbench bench_;
@@ -112,6 +119,7 @@ class Pipeline {
   bool handing_over_ = false;               // a give-back is under way
   std::optional<MonoTime> draining_since_;  // lanes of a surplus
   bool claim_failing_ = false;
+  MonoTime bounded_until_{};  // flat looks go by the floors until then: one without was slow
   bool standby_said_ = false;
   std::function<void()> stopped_;
   MonoTime stop_by_ = MonoTime::max();

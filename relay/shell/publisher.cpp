@@ -10,6 +10,8 @@
 namespace outbox::relay {
 namespace {
 
+constexpr std::size_t attempts_kept = 10'000;  // then the count begins anew
+
 Token token_of(Row& row) {
   return reinterpret_cast<Token>(&row);
 }
@@ -21,7 +23,7 @@ Row& row_of(Token token) {
 
 void Publisher::pump(MonoTime now) {
   for (const auto& topic : topics_.all()) {
-    if (topic->waiting.empty() || !topics_.ready(*topic, now)) continue;
+    if (!topic || topic->waiting.empty() || !topics_.ready(*topic, now)) continue;
     if (now < topic->careful_until)
       publish_carefully(*topic);
     else
@@ -35,7 +37,7 @@ void Publisher::publish_in_order(Topic& topic) {
     Row& row = *topic.waiting.front();
     topic.waiting.pop_front();
     row.alone = false;
-    if (publish(topic, row, partition_of(topic, row)) != Step::blocked) continue;
+    if (publish(topic, row, queues_.partition_of(topic, row)) != Step::blocked) continue;
     topic.waiting.push_front(&row);
     return;
   }
@@ -45,7 +47,7 @@ void Publisher::publish_carefully(Topic& topic) {
   if (topic.in_flight > std::ssize(topic.busy)) return;  // what was sent before the refusal reports first
   for (std::size_t i = 0; i < topic.waiting.size() && std::ssize(topic.busy) < topic.partitions;) {
     Row& row = *topic.waiting[i];
-    const Partition partition = partition_of(topic, row);
+    const Partition partition = queues_.partition_of(topic, row);
     if (topic.busy.contains(partition.value)) {
       ++i;
       continue;
@@ -58,10 +60,6 @@ void Publisher::publish_carefully(Topic& topic) {
     topic.waiting.insert(topic.waiting.begin() + static_cast<std::ptrdiff_t>(i), &row);
     return;
   }
-}
-
-Partition Publisher::partition_of(const Topic& topic, const Row& row) const {
-  return relay::partition_of(row.message, topic.partitions);
 }
 
 Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) {
@@ -105,6 +103,8 @@ void Publisher::report(const Delivery& delivery, const Moment& now) {
   topic.counters.acked += 1;
   bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, now.mono));
   bench_.timings.created_to_ack.observe(now.wall - row.message.available_at.value_or(row.message.created_at));
+  if (!attempts_.empty()) attempts_.erase(row.message.id.value);
+  topic.refused.reset();
   bench_.flight.ack(row, delivery.partition, delivery.offset);
   crash_here(CrashPoint::relay_acked);
   marker_.add(row);
@@ -122,10 +122,28 @@ void Publisher::refused(Topic& topic, Row& row, const Delivery& delivery) {
       return topics_.unusable(topic, delivery.reason);
     case Refusal::unsent:
     case Refusal::producer:
+      if (delivery.answered) {
+        // The cluster would answer so again at once, and what stands behind it must not get through before
+        // it.
+        topics_.rest(topic);
+        topic.careful_until = bench_.loop.now() + bench_.options.careful_for;
+        if (exhausted(row)) return queues_.kill(topic, row, delivery.reason);
+      }
       // Later rows of its key must not pass it: all of them are claimed again, in order.
       bench_.drop(row);
       return queues_.drop(topic);
   }
+}
+
+// Counted by this process alone: what another owner of the lane had tried before does not shorten a message's
+// life. And only where the message was sent alone: a broker refuses whole batches, and the innocent with the
+// guilty.
+bool Publisher::exhausted(const Row& row) {
+  if (bench_.options.max_attempts == 0 || !row.alone) return false;
+  if (attempts_.size() >= attempts_kept) attempts_.clear();
+  if (++attempts_[row.message.id.value] < bench_.options.max_attempts) return false;
+  attempts_.erase(row.message.id.value);
+  return true;
 }
 
 }  // namespace outbox::relay

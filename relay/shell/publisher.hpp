@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "relay/shell/marker.hpp"
 #include "relay/shell/queues.hpp"
@@ -34,7 +35,7 @@ class Publisher {
   void publish_in_order(Topic& topic);
   void publish_carefully(Topic& topic);
   Step publish(Topic& topic, Row& row, Partition partition);
-  [[nodiscard]] Partition partition_of(const Topic& topic, const Row& row) const;
+  [[nodiscard]] bool exhausted(const Row& row);
   void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
 
@@ -43,6 +44,8 @@ class Publisher {
   Queues& queues_;
   Marker& marker_;
   std::int64_t unreported_ = 0;
+  std::unordered_map<std::int64_t, std::int32_t>
+      attempts_;  // of rows that were refused, by id; only with max_attempts
 };
 
 }  // namespace outbox::relay

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "relay/core/partitioner.hpp"
+
 namespace outbox::relay {
 namespace {
 
@@ -33,7 +35,15 @@ void Queues::again(Topic& topic, Row& row) {
   topic.waiting.insert(later, &row);
 }
 
+Partition Queues::partition_of(const Topic& topic, const Row& row) const {
+  const auto asked = partition_asked(row.message, bench_.options.partition_header, topic.partitions);
+  return asked.partition.value_or(relay::partition_of(row.message, topic.partitions));
+}
+
 std::string Queues::unfit(const Topic& topic, const Row& row) const {
+  if (auto asked = partition_asked(row.message, bench_.options.partition_header, topic.partitions);
+      !asked.fault.empty())
+    return std::move(asked.fault);
   const std::int64_t size = envelope_.encoded_size(row.message);
   if (size <= topic.message_bytes_max) return {};
   return "the message takes " + std::to_string(size) + " bytes, more than the topic's max.message.bytes of " +
@@ -64,12 +74,16 @@ void Queues::drop(Topic& topic) {
 }
 
 void Queues::drop() {
-  for (const auto& topic : topics_.all()) drop(*topic, any_row);
+  for (const auto& topic : topics_.all())
+    if (topic) drop(*topic, any_row);
 }
 
 void Queues::drop(const LaneSet& lanes) {
+  const auto of_them = [&](const Row& row) {
+    return lanes.test(static_cast<std::size_t>(row.lease.lane.value));
+  };
   for (const auto& topic : topics_.all())
-    drop(*topic, [&](const Row& row) { return lanes.test(static_cast<std::size_t>(row.lease.lane.value)); });
+    if (topic) drop(*topic, of_them);
 }
 
 }  // namespace outbox::relay

@@ -25,6 +25,8 @@ class Queues {
   bool take(Row& row);
   /// A row that Kafka has not taken waits again, in its place.
   void again(Topic& topic, Row& row);
+  /// The one that the row names, else its key's.
+  [[nodiscard]] Partition partition_of(const Topic& topic, const Row& row) const;
   /// Why Kafka would refuse the row; empty: it fits.
   [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
   /// The row becomes DEAD; what waits of its key is left for after its hold.

@@ -74,6 +74,7 @@ void Settler::close_gate(const Row& row) {
 
 void Settler::held(Row& row) {
   if (row.message.key) bench_.gate.recorded(key_of(row.message), bench_.plan.newest());
+  bench_.unsent(row.message);  // where its hold was gone already it is still PENDING
   bench_.flight.settle(row);
 }
 

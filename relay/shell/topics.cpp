@@ -10,6 +10,8 @@ namespace {
 
 constexpr Millis read_holds_every{10'000};
 constexpr Millis read_holds_again{1000};
+constexpr Millis forget_every{1000};
+constexpr Millis unsure_again_after{500};
 
 HoldTarget target_of(const Topic& topic) {
   return {HoldScope::topic, topic.name, {}};
@@ -37,17 +39,52 @@ std::string_view to_string(Topic::State state) noexcept {
   return "unknown";
 }
 
+bool Topic::idle() const {
+  const bool settled = state == State::ready || state == State::unknown;
+  return settled && waiting.empty() && in_flight == 0 && busy.empty() && !refreshing && !held && !probing;
+}
+
 Topic& Topics::of(std::string_view name) {
   if (latest_ != nullptr && latest_->name == name) return *latest_;
-  const auto [at, added] =
-      numbers_.try_emplace(std::string{name}, static_cast<std::uint32_t>(topics_.size()));
-  if (added) topics_.push_back(std::make_unique<Topic>(at->first, at->second));
+  const auto [at, added] = numbers_.try_emplace(std::string{name}, 0);
+  if (added) {
+    if (free_numbers_.empty()) {
+      free_numbers_.push_back(static_cast<std::uint32_t>(topics_.size()));
+      topics_.emplace_back();
+    }
+    at->second = free_numbers_.back();
+    free_numbers_.pop_back();
+    topics_[at->second] = std::make_unique<Topic>(at->first, at->second);
+  }
   latest_ = topics_[at->second].get();
   return *latest_;
 }
 
+// The first ones stay, so that a series that was shown once is shown always.
+void Topics::forget_idle(MonoTime now) {
+  if (numbers_.size() <= bench_.options.topics_max || now < forget_at_) return;
+  forget_at_ = now + forget_every;
+  for (std::size_t number = bench_.options.topics_max; number < topics_.size(); ++number) {
+    const auto& topic = topics_[number];
+    if (!topic || !topic->idle() || now < topic->careful_until || now < topic->rests_until) continue;
+    forgotten_.published += topic->counters.published;
+    forgotten_.acked += topic->counters.acked;
+    forgotten_.dead += topic->counters.dead;
+    free_numbers_.push_back(static_cast<std::uint32_t>(number));
+    numbers_.erase(topic->name);
+    topics_[number].reset();
+  }
+  latest_ = nullptr;
+}
+
+void Topics::rest(Topic& topic) {
+  const MonoTime now = bench_.loop.now();
+  if (now >= topic.rests_until) topic.rests_until = now + topic.refused.next();
+}
+
 bool Topics::ready(Topic& topic, MonoTime now) {
-  if (topic.state == Topic::State::ready) return true;
+  if (now < topic.rests_until) return false;
+  if (topic.state == Topic::State::ready) return !topic.unsure_since;
   if (topic.state == Topic::State::unknown && now >= topic.refresh_at) look_up(topic);
   if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
   return false;
@@ -64,6 +101,7 @@ void Topics::look_up(Topic& topic) {
 void Topics::looked_up(Topic& topic, Result<TopicFacts> facts) {
   if (!facts) return later(topic, facts.error(), "topic_look_up");
   topic.retry.reset();
+  if (std::exchange(topic.failing, false)) bench_.log.info("topic_recovered", {{"topic", topic.name}});
   if (facts->state != TopicState::present) return hold(topic, facts->reason);
   take_facts(topic, *facts);
   pin(topic);
@@ -85,7 +123,8 @@ void Topics::take_facts(Topic& topic, const TopicFacts& facts) {
 void Topics::later(Topic& topic, const Error& error, const char* what) {
   topic.state = Topic::State::unknown;
   topic.refresh_at = bench_.loop.now() + topic.retry.next();
-  bench_.log.warn(what, {{"topic", topic.name}, {"error", error.text()}, {"next", "tried again"}});
+  if (!std::exchange(topic.failing, true))
+    bench_.log.warn(what, {{"topic", topic.name}, {"error", error.text()}, {"next", "tried again"}});
 }
 
 void Topics::pin(Topic& topic) {
@@ -146,6 +185,8 @@ void Topics::hold(Topic& topic, const std::string& reason) {
 
 void Topics::begin() {
   read_holds_at_ = bench_.loop.now();
+  for (const auto& topic : topics_)
+    if (topic) topic->unsure_since = bench_.loop.now();
 }
 
 // Again and again, since a hold can be there that this relay does not know of: its write's reply was lost, or
@@ -169,37 +210,51 @@ void Topics::pump(MonoTime now) {
   if (!reading_holds_ && now >= read_holds_at_) read_holds();
   if (!reading_holds_) wake_at_ = read_holds_at_;
   for (const auto& entry : topics_) {
+    if (!entry) continue;
     Topic& topic = *entry;
     if (topic.held && !topic.probing) {
-      if (now >= topic.probe_at)
-        probe(topic);
-      else
+      if (now < topic.probe_at)
         wake_at_ = std::min(wake_at_, topic.probe_at);
+      else if (probes_ < bench_.options.probes_max)
+        probe(topic);
     }
-    const bool stale = topic.state == Topic::State::ready && !topic.refreshing &&
-                       topic.in_flight + std::ssize(topic.waiting) > 0;
-    if (stale && now >= topic.refresh_at) {
-      topic.refreshing = true;
-      bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
-        topic.refreshing = false;
-        if (facts && facts->state == TopicState::present && topic.state == Topic::State::ready) {
-          take_facts(topic, *facts);
-          if (topic.partitions_seen != topic.partitions) topic.state = Topic::State::draining;
-        } else {
-          topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
-        }
-        bench_.stir();
-      });
-    }
+    refresh(topic, now);
     if (topic.state == Topic::State::unknown && !topic.waiting.empty())
       wake_at_ = std::min(wake_at_, topic.refresh_at);
+    if (now < topic.rests_until && !topic.waiting.empty()) wake_at_ = std::min(wake_at_, topic.rests_until);
     if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
   }
+  forget_idle(now);
+}
+
+void Topics::refresh(Topic& topic, MonoTime now) {
+  const bool stale = topic.state == Topic::State::ready && !topic.refreshing &&
+                     topic.in_flight + std::ssize(topic.waiting) > 0;
+  if (!stale) return;
+  if (now < (topic.unsure_since ? topic.unsure_again : topic.refresh_at)) {
+    if (topic.unsure_since) wake_at_ = std::min(wake_at_, topic.unsure_again);
+    return;
+  }
+  topic.refreshing = true;
+  topic.unsure_again = now + unsure_again_after;
+  bench_.broker.look_up(topic.name, [this, &topic, asked = now](Result<TopicFacts> facts) {
+    topic.refreshing = false;
+    if (facts && topic.unsure_since <= asked) topic.unsure_since.reset();
+    if (facts && facts->state == TopicState::present && topic.state == Topic::State::ready) {
+      take_facts(topic, *facts);
+      if (topic.partitions_seen != topic.partitions) topic.state = Topic::State::draining;
+    } else {
+      topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
+    }
+    bench_.stir();
+  });
 }
 
 void Topics::probe(Topic& topic) {
   topic.probing = true;
+  probes_ += 1;
   bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
+    probes_ -= 1;
     if (facts && facts->state == TopicState::present) return release(topic);
     topic.probing = false;
     topic.probe_at = bench_.loop.now() + topic.probe.next();

@@ -2,7 +2,8 @@
 // What is known of each topic, and whether its rows may be published now. A topic is looked up at its first
 // row, its partition count is pinned in the database, and both are refreshed from time to time. One that is
 // missing or forbidden is held (its rows leave the claim's index) and probed until it is there; then the hold
-// is released.
+// is released. Beyond the first topics_max, one that has nothing to do is forgotten: rows may name any number
+// of them.
 //
 //   unknown ─► looking_up ─► pinning ─► ready ─► draining ─► repinning ─► ready
 //                 │                       (another partition count: wait until nothing of the topic is in
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,6 +38,9 @@ struct Topic {
   bool limit_assumed = false;        ///< message_bytes_max could not be read, and that was said
   MonoTime refresh_at{};
   bool refreshing = false;
+  /// Since then: lanes came from others, who may know another count. Nothing is published before it was seen.
+  std::optional<MonoTime> unsure_since{};
+  MonoTime unsure_again{};
   Backoff retry{{Millis{100}, Millis{5000}}, 4};
 
   TopicCounters counters{};
@@ -48,6 +53,13 @@ struct Topic {
   MonoTime probe_at{};
   bool probing = false;
   Backoff probe{{Millis{1000}, Millis{30'000}}, 5};
+
+  MonoTime rests_until{};  ///< the cluster refused what may pass: nothing is published before
+  Backoff refused{{Millis{100}, Millis{5000}}, 8};
+  bool failing = false;  ///< a look-up or a write about it failed, and that was said
+
+  /// Nothing is known of it that would be missed, and no answer about it is awaited.
+  [[nodiscard]] bool idle() const;
 };
 
 [[nodiscard]] std::string_view to_string(Topic::State state) noexcept;
@@ -58,13 +70,21 @@ class Topics {
 
   [[nodiscard]] Topic& of(std::string_view name);
   [[nodiscard]] Topic& at(std::uint32_t number) { return *topics_[number]; }
+  /// Those that were forgotten are null.
   [[nodiscard]] const std::vector<std::unique_ptr<Topic>>& all() const { return topics_; }
+  /// What those had counted together.
+  [[nodiscard]] const TopicCounters& forgotten() const { return forgotten_; }
+  [[nodiscard]] std::size_t remembered() const { return numbers_.size(); }
 
   /// True: publish now. False: what is needed was begun; `stir` comes when it changed.
   [[nodiscard]] bool ready(Topic& topic, MonoTime now);
   /// Kafka refused it as a topic: hold it. Its waiting rows are dropped.
   void unusable(Topic& topic, const std::string& reason);
-  /// A tenure began: the topics' holds are read at once, and then from time to time, and probed.
+  /// Kafka refused what it may take later: the topic rests, for longer each time until a message passes.
+  void rest(Topic& topic);
+  /// Lanes came: the topics' holds are read at once, and then from time to time, and probed; and each topic
+  /// is looked up before anything more is published to it, so that no key goes back to a partition that its
+  /// last owner had left.
   void begin();
   void pump(MonoTime now);
   [[nodiscard]] MonoTime wake_at() const { return wake_at_; }
@@ -80,11 +100,17 @@ class Topics {
   void probe(Topic& topic);
   void release(Topic& topic);
   void later(Topic& topic, const Error& error, const char* what);
+  void refresh(Topic& topic, MonoTime now);
+  void forget_idle(MonoTime now);
 
   Workbench& bench_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::unique_ptr<Topic>> topics_;
+  std::vector<std::uint32_t> free_numbers_;
   Topic* latest_ = nullptr;  // rows of one topic mostly come in a row
+  std::int32_t probes_ = 0;
+  MonoTime forget_at_{};
+  TopicCounters forgotten_{};
   bool reading_holds_ = false;
   MonoTime read_holds_at_ = MonoTime::max();
   MonoTime wake_at_ = MonoTime::max();

@@ -254,6 +254,7 @@ void Transactions::fill(MonoTime now) {
       lanes_, [](const Lane& lane) { return lane.state == State::ready && lane.unmarked == 0; });
   if (!any) return;
   for (const auto& entry : topics_.all()) {
+    if (!entry) continue;
     Topic& topic = *entry;
     if (topic.waiting.empty() || !topics_.ready(topic, now)) continue;
     batch_bytes_ = std::min(batch_bytes_, batch_bytes_of(topic));
@@ -262,7 +263,7 @@ void Transactions::fill(MonoTime now) {
     while (!topic.waiting.empty()) {
       Row& row = *topic.waiting.front();
       topic.waiting.pop_front();
-      const Partition partition = partition_of(row.message, topic.partitions);
+      const Partition partition = queues_.partition_of(topic, row);
       if (stays(topic, row, partition, careful)) {
         kept.push_back(&row);
       } else if (std::string reason = queues_.unfit(topic, row); !reason.empty()) {

@@ -1,12 +1,13 @@
 #pragma once
-// Sends rows in Kafka transactions, exactly once (`delivery: exactly_once`): a producer and a ledger for each lane.
-// What holds the promise, lane by lane: nothing is claimed before open() has fenced every other owner, what its
-// ledger names is marked, and the database has confirmed the lease since; a transaction is committed only after the
-// one before it is marked; and after any end that is not a clean commit the lane is opened anew, which tells what
-// became of its rows. So all that was committed earlier is marked when a claim looks, and the newest stands in the
-// ledger.
+// Sends rows in Kafka transactions, exactly once (`delivery: exactly_once`): a producer and a ledger for each
+// lane. What holds the promise, lane by lane: nothing is claimed before open() has fenced every other owner,
+// what its ledger names is marked, and the database has confirmed the lease since; a transaction is committed
+// only after the one before it is marked; and after any end that is not a clean commit the lane is opened
+// anew, which tells what became of its rows. So all that was committed earlier is marked when a claim looks,
+// and the newest stands in the ledger.
 //
-//   absent ─ leased, old ledgers settled ─► opening ─► confirming ─► ready ─ rows ─► sending ─► ready, once marked
+//   absent ─ leased, old ledgers settled ─► opening ─► confirming ─► ready ─ rows ─► sending ─► ready, once
+//   marked
 //      ▲                                       ▲            │                           │
 //      └─ lease lost or given back             └── waiting ◄┴── an unclear end, an error ┘
 //
@@ -59,8 +60,8 @@ class Transactions {
     State state = State::absent;
     Lease lease;
     Seat seat;
-    std::uint64_t life = 0;    // answers to an earlier one are left alone
-    std::vector<Row*> rows;    // of the transaction under way, or whose end is not known
+    std::uint64_t life = 0;  // answers to an earlier one are left alone
+    std::vector<Row*> rows;  // of the transaction under way, or whose end is not known
     std::unordered_map<Row*, RefusedMessage> refused;
     std::int64_t unmarked = 0;  // committed, and not marked yet
     bool ledger_marked = false;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "relay/core/claim_floors.hpp"
 #include "relay/core/claim_plan.hpp"
 #include "relay/core/flight.hpp"
 #include "relay/core/gate.hpp"
@@ -26,13 +27,18 @@ struct PipelineOptions {
   AfterSent after_sent = AfterSent::mark;
   OnDead on_dead = OnDead::hold_key;
   HeaderPreset headers = HeaderPreset::plain;
+  std::int32_t max_attempts = 0;   ///< refusals of a message that may pass, until it is dead; 0: no limit
+  std::string partition_header{};  ///< of a row; names its partition; empty: none
   Millis lease_ttl{5000};
-  Millis stop_timeout{10'000};        ///< also how long lanes of a surplus may take to drain
-  Millis careful_for{10'000};         ///< after a refusal: one message a partition, for this long
-  Millis facts_fresh_for{120'000};    ///< then a topic's partition count and limit are looked up again
+  Millis stop_timeout{10'000};      ///< also how long lanes of a surplus may take to drain
+  Millis careful_for{10'000};       ///< after a refusal: one message a partition, for this long
+  Millis slow_look{5};              ///< a flat look that takes longer is to leave out what lies below a floor
+  Millis facts_fresh_for{120'000};  ///< then a topic's partition count and limit are looked up again
   std::int32_t mark_rows_max = 5000;  ///< of one mark
   std::int32_t marks_max = 2;         ///< under way at once
   Millis transaction_slow{5000};      ///< exactly once: a transaction that takes longer is told
+  std::size_t topics_max = 1000;      ///< remembered for good; more only while they have something to do
+  std::int32_t probes_max = 8;        ///< of held topics, under way at once
 };
 
 struct Workbench {
@@ -46,6 +52,7 @@ struct Workbench {
   Flight flight{};
   Gate gate{};
   ClaimPlan plan{options.limits};
+  ClaimFloors floors{};
   Counters counters{};
   Timings timings{};
   Signs signs{};
@@ -56,11 +63,16 @@ struct Workbench {
   void drop(Row& row) {
     row.stage = Stage::waiting;
     counters.dropped += 1;
+    unsent(row.message);
     flight.settle(row);
     if (flight.rows() == 0) signs.owing.reset();
   }
   /// Rows were settled for good: marked, buried or held.
   void moved() { signs.settled(loop.now(), flight.rows()); }
+  /// The row may be PENDING although it leaves the flight: claims look for it again.
+  void unsent(const Message& message) {
+    if (!message.available_at) floors.again(message.shard, message.id);
+  }
 };
 
 /// Microseconds from `since` to `until`.

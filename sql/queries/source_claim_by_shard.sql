@@ -2,8 +2,10 @@
 -- beyond the share comes without its body (fits = false) and ends its shard, so no body is loaded only to be thrown away.
 -- Parameters: $1 smallint[] shards, ascending · $2 int rows of a shard at most · $3 bigint bytes of a shard at most ·
 --   $4 smallint the shard whose first row may be larger than the share, or -1 · $5 bigint how large it may be ·
---   $6 bigint[] ids to leave out, or null · $7 text source.
--- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard in id order; outbox_hold's key.
+--   $6 bigint[] ids to leave out, or null · $7 text source · $8 bigint[] for each shard, only greater ids, which holds
+--   while nothing was let go since: · $9 bigint the count of outbox_released that the relay knows.
+-- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard in id order; outbox_hold's and
+-- outbox_released's key.
 SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
        m.fits,
        CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $7))
@@ -18,14 +20,18 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
        -- an uncorrelated sub-select: evaluated once, for the first row, after the statement's snapshot was
        -- taken: what these rows' transactions wrote lies before it. source_claim_end.sql reads it
        (SELECT set_config('outboxd.read_at', pg_current_wal_insert_lsn()::text, true)) IS NULL AS unused
-  FROM unnest($1::smallint[]) AS s (shard)
+  FROM unnest($1::smallint[], $8::bigint[]) AS s (shard, above)
  CROSS JOIN LATERAL (
        SELECT c.*, c.total <= $3 OR (c.total = c.bytes AND c.shard = $4::smallint AND c.bytes <= $5::bigint) AS fits
          FROM (SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
                       m.created_at, m.topic, m.msg_key, m.headers, m.body, coalesce(m.body_bytes, 0) AS bytes,
                       sum(coalesce(m.body_bytes, 0)) OVER (ORDER BY m.id ROWS UNBOUNDED PRECEDING) AS total
                  FROM {{table}} AS m
-                WHERE m.shard = s.shard AND m.status = 'PENDING' AND m.available_at IS NULL
+                WHERE m.shard = s.shard
+                  AND m.id > CASE WHEN (SELECT coalesce(sum(r.times), 0) FROM {{schema}}.outbox_released r
+                                         WHERE r.source = $7) = $9::bigint
+                                  THEN s.above ELSE '-9223372036854775808'::bigint END
+                  AND m.status = 'PENDING' AND m.available_at IS NULL
                   AND ($6::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($6::bigint[])))
                 ORDER BY m.id
                 LIMIT $2::int) c

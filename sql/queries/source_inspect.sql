@@ -8,6 +8,7 @@ WITH wanted (name, privileges) AS (
          ('outbox_lease', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
          ('outbox_instance', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
          ('outbox_topic', ARRAY['SELECT', 'INSERT', 'UPDATE']),
+         ('outbox_released', ARRAY['SELECT', 'UPDATE']),
          ('outbox_asleep', ARRAY['UPDATE'])),
 found AS (
   SELECT w.name, w.privileges, c.oid

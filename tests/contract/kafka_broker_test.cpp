@@ -260,8 +260,8 @@ TEST_CASE("what a producer was handed and has not reported is given up by name")
   REQUIRE(made.has_value());
   const auto messages = numbered("nowhere", 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK((*made)->produce({&messages[i]->view(), relay::Partition{0}, 7 + i}, {}) ==
-          RD_KAFKA_RESP_ERR_NO_ERROR);
+    CHECK((*made)->produce({&messages[i]->view(), relay::Partition{0}, 7 + i}, messages[i]->view().topic,
+                           {}) == RD_KAFKA_RESP_ERR_NO_ERROR);
   }
   CHECK((*made)->outstanding() == 3);
   std::vector<relay::Delivery> deliveries;

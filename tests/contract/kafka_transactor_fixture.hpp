@@ -76,7 +76,8 @@ inline void KafkaTransactorFixture::write_aborted(const std::string& topic, int 
   const OwnedMessage record{topic, "1/0", "aborted"};
   for (int n = 0; n < count; ++n) {
     REQUIRE(rd_kafka_begin_transaction(producer->handle()) == nullptr);
-    REQUIRE(producer->produce({&record.view(), relay::Partition{0}, 0}, {}) == RD_KAFKA_RESP_ERR_NO_ERROR);
+    REQUIRE(producer->produce({&record.view(), relay::Partition{0}, 0}, record.view().topic, {}) ==
+            RD_KAFKA_RESP_ERR_NO_ERROR);
     std::vector<relay::Delivery> deliveries;
     while (producer->outstanding() > 0)
       if (const auto event = producer->poll(Millis{100});

@@ -35,6 +35,37 @@ TEST_CASE_TEMPLATE_DEFINE("a row named in `except` is not handed out", World, so
   }
 }
 
+TEST_CASE_TEMPLATE_DEFINE(
+    "rows at or below their shard's floor are left out, and come all the same once rows were let go", World,
+    source_floors) {
+  World world;
+  std::vector<std::int64_t> ids;
+  for (int n = 0; n < 3; ++n) ids.push_back(world.insert({}));
+  world.insert({.due_in = Millis{-1000}});
+  const auto all = claim(world);
+  REQUIRE(ids_of(all.rows) == ids);
+  CHECK(all.horizon.oldest_running <= all.horizon.next_transaction);
+  for (const relay::Look look : both_looks) {
+    auto request = request_for(look);
+    request.floors.assign(relay::shard_count, relay::RowId{ids[1]});
+    request.releases = claim(world).horizon.releases;
+    const auto above = claim(world, request);
+    CHECK(ids_of(above.rows) == std::vector{ids[2]});
+    CHECK(above.due.size() == 1);  // its place is decided by time
+    request.releases = -1;
+    CHECK(ids_of(claim(world, request).rows) == ids);
+    request.releases = above.horizon.releases;
+    hold(world, key_hold);
+    release(world, key_hold);
+    const auto released = claim(world, request);
+    CHECK(ids_of(released.rows) == ids);
+    CHECK(released.horizon.releases > above.horizon.releases);
+    request.releases = released.horizon.releases;
+    request.floors[static_cast<std::size_t>(all.rows.front().shard.value)] = relay::RowId{};
+    CHECK(ids_of(claim(world, request).rows) == ids);
+  }
+}
+
 TEST_CASE_TEMPLATE_DEFINE("rows come by shard, then id", World, source_order) {
   World world;
   for (int n = 0; n < 100; ++n) world.insert({.key = "account-" + std::to_string(n % 17)});

@@ -180,6 +180,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
 #define OUTBOX_SOURCE_CONTRACT(World)                         \
   TEST_CASE_TEMPLATE_INVOKE(source_unsent, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_except, World);            \
+  TEST_CASE_TEMPLATE_INVOKE(source_floors, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_order, World);             \
   TEST_CASE_TEMPLATE_INVOKE(source_shards, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_rows_max, World);          \

@@ -185,6 +185,10 @@ TEST_CASE_TEMPLATE_DEFINE(
   bury(world, {m.id, m.address, lease_of(mine, m.shard), "too large", key_hold});
   CHECK(status(world, id) == "PENDING");
   CHECK_FALSE(world.hold_exists(key_hold));
+  const std::int32_t later_generation = m.generation + 1;  // it was retried while a repeat was under way
+  bury(world, {m.id, m.address, lease_of(others, m.shard), "too large", key_hold, later_generation});
+  CHECK(status(world, id) == "PENDING");
+  CHECK_FALSE(world.hold_exists(key_hold));
   mark(world, sent(rows, others));
   bury(world, {m.id, m.address, lease_of(others, m.shard), "too large", key_hold});
   CHECK(status(world, id) == "SENT");

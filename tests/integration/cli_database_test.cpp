@@ -6,6 +6,7 @@
 
 #include "cli.hpp"
 #include "pg/identifier.hpp"
+#include "relay/commands/status/status.hpp"
 #include "sql/queries.hpp"
 #include "tests/support/postgres.hpp"
 
@@ -130,6 +131,30 @@ TEST_CASE("status names each instance with its lanes, and one without a lane too
   CHECK(has(text, "    host:1-a/payments  lanes 0,2  since "));
   CHECK(has(text, "    host:3-c/payments  lanes none  since "));
   CHECK(has(text, " ago, asks for 4 lanes\n"));
+}
+
+TEST_CASE("status names who keeps dead rows from being cleaned away, once it is open for long") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  REQUIRE(migrate(folder, database).status.code == 0);
+  auto idle = database.session();
+  must(idle.exec_script("SET application_name = 'nightly report'; BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  const auto pid = std::string(must(idle.exec("SELECT pg_backend_pid()")).text(0, 0));
+  must(database.session().exec("INSERT INTO outbox_msg (topic) VALUES ('t')"));
+  const auto horizon = status_json(folder)["horizon"];
+  CHECK(horizon["kind"] == "session");
+  CHECK_MESSAGE(has(horizon["name"], "pid " + pid + " user "), horizon.dump());
+  CHECK(has(horizon["name"], " application nightly report"));
+  CHECK(horizon["state"] == "idle in transaction");
+  CHECK(horizon["transactions"].get<int>() > 0);
+  CHECK_FALSE(has(folder.outboxd({"status"}).output, "dead rows stay"));
+  must(idle.exec("COMMIT"));
+  outbox::commands::StatusReport later;
+  later.horizon = {"session", "pid 7 user ops", 12'345, outbox::Millis{300'000}, "idle in transaction"};
+  CHECK(has(outbox::commands::status_text("payments", later),
+            "  dead rows stay for session \"pid 7 user ops\", idle in transaction, open for 5m, 12,345 "
+            "transactions "
+            "back\n"));
 }
 
 TEST_CASE("status of a table never relayed has no owner, no age and no holds") {

@@ -186,7 +186,7 @@ TEST_CASE("by role: which tables may be written at all, and what a dashboard may
   CHECK(writes("outbox_relay") ==
         "outbox_hold:DELETE+INSERT+UPDATE outbox_instance:DELETE+INSERT+UPDATE "
         "outbox_lease:DELETE+INSERT+UPDATE outbox_ledger:DELETE+INSERT "
-        "outbox_msg:DELETE+UPDATE outbox_topic:INSERT+UPDATE");
+        "outbox_msg:DELETE+UPDATE outbox_released:UPDATE outbox_topic:INSERT+UPDATE");
   CHECK(writes("outbox_consumer") ==
         "dead_msgs:INSERT+UPDATE inbox_consumer:INSERT+UPDATE inbox_offset:INSERT+UPDATE "
         "inbox_parked_key:DELETE+INSERT+UPDATE "

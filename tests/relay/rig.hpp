@@ -57,7 +57,11 @@ class RelayRig {
     return options_.kafka.empty() ? KafkaCluster::shared().bootstrap() : options_.kafka;
   }
   [[nodiscard]] std::string uri() const { return database_.uri(); }
+  /// Its path; written by start().
+  [[nodiscard]] std::string config() const { return (folder_ / "outboxd.yaml").string(); }
 
+  /// More lines of the pipeline, for those that are started from now on.
+  void pipeline(std::string lines) { options_.pipeline = std::move(lines); }
   /// Starts an outboxd; several may run.
   Process& start(const StartOptions& start = {}) {
     const auto file = folder_ / ("outboxd" + start.instance + ".yaml");

@@ -39,7 +39,7 @@ inline void laws_hold(const WorldOptions& options) {
 
 // How many seeds it takes until the oracle speaks; 0: it never did.
 inline std::uint64_t caught_after(WorldOptions options) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     options.seed = seed;
     World world{options};
     if (!world.run().empty() || (options.faults == Faults::off && world.duplicates() > 0)) return seed;

@@ -33,6 +33,8 @@ PipelineOptions World::pipeline_options() {
   out.lease_ttl = lease_ttl;
   out.careful_for = Millis{2000};
   out.facts_fresh_for = Millis{3000};
+  out.slow_look = Millis{0};  // so that looks go by the floors
+  out.topics_max = 2;         // so that topics are forgotten all the time
   out.limits.lanes = options_.lanes == Lanes::four ? 4 : static_cast<std::int16_t>(chance_.between(3, 6));
   out.limits.batch_rows = 40;
   out.limits.flat_rows = 10;
@@ -229,11 +231,24 @@ void World::come_and_go() {
   clock_.after(chance_.micros(50'000, 1'500'000), [this] { come_and_go(); });
 }
 
+// An operator mends a dead message and sends it again, before the later ones of its key.
+void World::mend() {
+  for (const auto& [id, row] : database_.rows()) {
+    if (row.status != RowStatus::dead) continue;
+    database_.row(row.id).body = "mended";
+    database_.retry(row.id);
+    return;
+  }
+}
+
 void World::strike() {
   if (!striking_) return;
   const auto which = static_cast<std::size_t>(chance_.between(0, options_.relays - 1));
   Process& p = *processes_[which];
-  switch (chance_.between(1, 7)) {
+  switch (chance_.between(1, 8)) {
+    case 7:
+      mend();
+      break;
     case 1:
     case 2:
       if (!p.pipeline) break;

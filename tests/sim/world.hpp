@@ -98,6 +98,7 @@ class World {
   void replay_row();
   void count_copies();
   void stop_and_boot(std::size_t which, Micros pause);
+  void mend();
   void boot(std::size_t which);
   void published(const Process& by, const relay::Message& message);
   [[nodiscard]] relay::PipelineOptions pipeline_options();

@@ -28,6 +28,8 @@ PipelineView full_view() {
   view.survey.facts.partitions_ahead = Millis{86'400'000};
   view.survey.facts.counts.pending = 4;
   view.survey.facts.counts.due = 1;
+  view.survey.facts.horizon =
+      HorizonHolder{"session", "pid 7 user app application nightly", 12, Millis{60'000}, "active"};
   return view;
 }
 
@@ -90,6 +92,15 @@ TEST_CASE("a topic's name cannot break out of its label") {
   view.figures.topics[0].name = "a\"} 1\nevil_total 9";
   const std::string text = scraped(view);
   CHECK(text.find("\nevil_total") == std::string::npos);
+}
+
+TEST_CASE("who holds vacuum back is named while it is open for long, and not before") {
+  PipelineView view = full_view();
+  const std::string line =
+      R"(outboxd_xmin_holder_transactions{pipeline="payments",kind="session",holder="pid 7 user app application nightly"} 12)";
+  CHECK(has_line(scraped(view), line));
+  view.survey.facts.horizon->open = Millis{9999};
+  CHECK_FALSE(has_line(scraped(view), line));
 }
 
 TEST_CASE("without a survey its figures are absent, not zero") {

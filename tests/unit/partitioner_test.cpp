@@ -95,3 +95,20 @@ TEST_CASE("messages without a key are spread evenly") {
     CHECK(n < 1150);
   }
 }
+
+TEST_CASE("a row names its partition in a header, and what is no partition of the topic is said") {
+  const Header headers[] = {{"a", "1"}, {"part", "2"}};
+  Message message;
+  message.headers = headers;
+  CHECK_FALSE(partition_asked(message, "", 3).partition);
+  CHECK_FALSE(partition_asked(message, "none", 3).partition);
+  CHECK(partition_asked(message, "part", 3).partition == Partition{2});
+  CHECK(partition_asked(message, "part", 2).fault ==
+        "header part asks for partition '2', the topic has 0 to 1");
+  for (const char* wrong : {"", "-1", "+1", "1 ", " 1", "1.0", "x", "99999999999999999999"}) {
+    CAPTURE(wrong);
+    const Header odd[] = {{"part", wrong}};
+    message.headers = odd;
+    CHECK_FALSE(partition_asked(message, "part", 3).fault.empty());
+  }
+}

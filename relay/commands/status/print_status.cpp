@@ -114,6 +114,23 @@ std::string holds_text(const StatusReport& report) {
   return more > 0 ? out + "    and " + with_commas(more) + " more\n" : out;
 }
 
+std::string horizon_text(const std::optional<HorizonHolder>& holder) {
+  if (!holder || (holder->open && *holder->open < relay::holder_shown_after)) return "";
+  std::string out = "  dead rows stay for " + holder->kind + " " + shown(holder->name);
+  if (!holder->state.empty()) out += ", " + holder->state;
+  if (holder->open) out += ", open for " + seconds(*holder->open);
+  return out + ", " + with_commas(holder->transactions) + " transactions back\n";
+}
+
+nlohmann::json horizon_json(const std::optional<HorizonHolder>& holder) {
+  if (!holder) return {};
+  return {{"kind", holder->kind},
+          {"name", holder->name},
+          {"transactions", holder->transactions},
+          {"open_ms", holder->open ? nlohmann::json(holder->open->count()) : nlohmann::json()},
+          {"state", holder->state}};
+}
+
 nlohmann::json lane_json(const LaneState& lane) {
   return {{"lane", lane.lane},
           {"owner", lane.owner.empty() ? nlohmann::json() : nlohmann::json(lane.owner)},
@@ -159,7 +176,8 @@ std::string status_text(const std::string& name, const StatusReport& report) {
   std::snprintf(rate, sizeof rate, "%.1f/s", report.sent_per_s());
   return shown(name) + "\n" + counts_text(report.counts) + "  oldest waiting " +
          (report.oldest ? seconds(*report.oldest) : "none") + "  sent " + rate + "\n" +
-         lanes_text(report.lanes) + instances_text(report) + holds_text(report);
+         lanes_text(report.lanes) + instances_text(report) + holds_text(report) +
+         horizon_text(report.horizon);
 }
 
 std::string status_json(const std::string& name, const StatusReport& report) {
@@ -173,6 +191,7 @@ std::string status_json(const std::string& name, const StatusReport& report) {
       {"instances", nlohmann::json::array()},
       {"holds", nlohmann::json::array()},
       {"holds_total", report.holds_total},
+      {"horizon", horizon_json(report.horizon)},
       {"server", report.server}};
   for (const LaneState& lane : report.lanes) out["lanes"].push_back(lane_json(lane));
   for (const InstanceState& instance : report.instances)

@@ -69,6 +69,11 @@ class Reader {
                [&](const Rows& r) { report.holds = relay::read_holds(r, report.holds_total); });
   }
 
+  Status horizon(StatusReport& report) {
+    return one(std::string(queries::status_horizon), {},
+               [&](const Rows& r) { report.horizon = relay::read_horizon(r); });
+  }
+
  private:
   template <class Take>
   Status one(std::string_view sql, const pg::Params& params, Take take) {
@@ -110,6 +115,7 @@ Result<StatusReport> read_status(pg::Session& session, const pg::TableName& tabl
         .and_then([&] { return read.lanes(report); })
         .and_then([&] { return read.instances(report); })
         .and_then([&] { return read.holds(report); })
+        .and_then([&] { return read.horizon(report); })
         .and_then([&] { return counting == Counting::cheap ? read.sent_estimate(report.counts) : Status{}; });
   });
   if (!done) return failure(done.error());

@@ -17,6 +17,7 @@ namespace outbox::commands {
 using relay::Counts;
 using relay::holds_shown_max;
 using relay::HoldState;
+using relay::HorizonHolder;
 using relay::LaneState;
 
 /// A living process, with lanes or without.
@@ -35,6 +36,7 @@ struct StatusReport {
   std::vector<InstanceState> instances;  ///< the oldest first
   std::vector<HoldState> holds;          ///< the oldest, holds_shown_max at most
   std::int64_t holds_total = 0;
+  std::optional<HorizonHolder> horizon;  ///< the oldest
   std::string server;
 
   /// Over all live owners.

@@ -43,6 +43,7 @@ std::int64_t body_bytes(const StoredRow& row) {
 RowId FakeDatabase::insert(StoredRow row) {
   row.id = RowId{next_id_++};
   rows_.emplace(row.id.value, row);
+  running_.insert(row.id.value);
   return row.id;
 }
 
@@ -62,8 +63,11 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   const auto memory = std::make_shared<BatchMemory>();
   std::map<Shard, std::vector<const StoredRow*>> by_shard;
   std::vector<const StoredRow*> due;
+  const bool bounded = !request.floors.empty() && request.releases == releases_;
   for (const auto& [id, row] : rows_) {
     if (!shard_wanted(request, row)) continue;
+    if (bounded && !row.available_at && row.id <= request.floors[static_cast<std::size_t>(row.shard.value)])
+      continue;
     if (!row.available_at)
       by_shard[row.shard].push_back(&row);
     else if (*row.available_at <= now)
@@ -102,6 +106,7 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   }
   if (due_cut && batch.cut.empty()) batch.cut = {no_shard};
   batch.more = !batch.cut.empty();
+  batch.horizon = {running_.empty() ? next_id_ : *running_.begin(), next_id_, releases_};
   batch.memory.push_back(memory);
   return batch;
 }
@@ -164,11 +169,27 @@ void FakeDatabase::release(const HoldTarget& target) {
   const auto hold = holds_.find(target);
   if (target.scope == HoldScope::topic && hold != holds_.end() && !hold->second.starts_with("kafka: "))
     return;
+  releases_ += 1;
   holds_.erase(target);
   for (auto& [id, row] : rows_)
     if (row.status == RowStatus::held && row.topic == target.topic &&
         (target.scope == HoldScope::topic || row.key == target.key))
       row.status = RowStatus::pending;
+}
+
+bool FakeDatabase::retry(RowId id) {
+  const auto at = rows_.find(id.value);
+  if (at == rows_.end() || at->second.status != RowStatus::dead) return false;
+  StoredRow& row = at->second;
+  releases_ += 1;
+  row.status = RowStatus::pending;
+  row.generation += 1;
+  const bool last = std::none_of(rows_.begin(), rows_.end(), [&](const auto& entry) {
+    const StoredRow& other = entry.second;
+    return other.status == RowStatus::dead && other.topic == row.topic && other.key == row.key;
+  });
+  if (row.key && last) release({HoldScope::key, row.topic, *row.key});
+  return true;
 }
 
 std::vector<std::string> FakeDatabase::held_topics() const {

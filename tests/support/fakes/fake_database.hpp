@@ -39,8 +39,16 @@ class FakeDatabase {
  public:
   /// Takes an id now; the row is seen by others only after commit().
   relay::RowId insert(StoredRow row);
-  void commit(relay::RowId id) { rows_.at(id.value).committed = true; }
-  void erase(relay::RowId id) { rows_.erase(id.value); }
+  void commit(relay::RowId id) {
+    rows_.at(id.value).committed = true;
+    running_.erase(id.value);
+  }
+  void erase(relay::RowId id) {
+    rows_.erase(id.value);
+    running_.erase(id.value);
+  }
+  /// What outbox_dead_retry does. False: it is not dead.
+  bool retry(relay::RowId id);
   [[nodiscard]] StoredRow& row(relay::RowId id) { return rows_.at(id.value); }
   [[nodiscard]] const std::map<std::int64_t, StoredRow>& rows() const { return rows_; }
 
@@ -105,6 +113,8 @@ class FakeDatabase {
   std::map<std::string, Instance> instances_;
   std::int64_t next_since_ = 1;
   std::int64_t next_id_ = 1;
+  std::set<std::int64_t> running_;  // transactions, each with the number of the row that it inserts
+  std::int64_t releases_ = 0;
 };
 
 }  // namespace outbox::test

@@ -1,0 +1,75 @@
+#pragma once
+// Below which id a claim need not look, shard by shard. A row that was marked leaves a dead entry in the
+// index of unsent rows; while an old snapshot is open somewhere these cannot be cleaned away, and a claim
+// that starts at the index's beginning reads every one of them again, more each time. A floor lets it begin
+// where the rows are.
+//
+// A floor is a cursor in disguise, and a cursor loses rows; so it is only moved past what was seen to be
+// gone for good, and a row that may be unsent below it takes it back at once:
+//  - a smaller id may be committed later. What a claim reached becomes the floor only after every transaction
+//    that ran two seconds later has ended, and after one more claim with the old floor, which saw what they
+//    wrote. (The two seconds: an insert has its id a moment before its transaction has a number.)
+//  - a row that was claimed and left PENDING takes the floor below itself (again());
+//  - rows that somebody else makes PENDING again (a release, a retry of a dead row) are counted by the
+//    database; a claim carries the count that it knows, and where it is another one the database itself
+//    ignores the floors, in the claim's own snapshot;
+//  - whatever escapes all of that (a row changed by hand) is found by the sweep: each shard is looked at
+//    without its floor every sweep_every.
+// Pure; one thread. A shard is in one claim at a time.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "relay/core/flight.hpp"
+#include "relay/core/types.hpp"
+
+namespace outbox::relay {
+
+class ClaimFloors {
+ public:
+  static constexpr Millis sweep_every{10'000};
+  static constexpr Millis number_delay{2000};  ///< from an insert's id to its transaction's number, at most
+
+  /// Shape: by shard number; rows with greater ids are wanted, RowId{0}: all. Some of `shards` that were not
+  /// swept for long have no floor this time. `leases`: by lane; another epoch begins anew.
+  [[nodiscard]] std::vector<RowId> of(std::span<const Shard> shards,
+                                      std::span<const std::optional<Lease>> leases, MonoTime now);
+  /// How often rows had been made PENDING again, as far as is known; goes with the floors.
+  [[nodiscard]] std::int64_t releases() const { return releases_; }
+  /// There is a shard with a floor that is due to be swept.
+  [[nodiscard]] bool sweep_due(MonoTime now) const;
+
+  /// A claim for `shards` came back, under `floors` (empty: none). Call it before its rows are dealt with.
+  void claimed(std::span<const Shard> shards, std::span<const RowId> floors, const Batch& batch,
+               MonoTime now);
+  /// The row is unsent, and in nobody's hands any more.
+  void again(Shard shard, RowId id);
+  /// Nothing is known: the connection was lost, or a batch was not taken on.
+  void reset();
+
+ private:
+  struct Reach {
+    RowId id;
+    MonoTime at;
+    std::optional<std::int64_t> next_transaction;  ///< those that ran number_delay later are below
+    bool ended = false;                            ///< all of them have
+  };
+  struct Ground {
+    RowId floor;
+    std::optional<Reach> reach;
+    RowId lowest_again = RowId{INT64_MAX};  ///< since the claim under way was sent
+    Epoch epoch;
+    MonoTime swept_at{};
+  };
+  [[nodiscard]] static std::size_t at(Shard shard) { return static_cast<std::size_t>(shard.value); }
+  void learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, MonoTime now);
+
+  std::array<Ground, shard_count> grounds_{};
+  RowId highest_{};             // that any claim brought
+  std::int64_t releases_ = -1;  // -1: not known
+};
+
+}  // namespace outbox::relay

@@ -1,0 +1,54 @@
+#pragma once
+// From a row's topic to Kafka's: whether the row may go to it, and what Kafka calls it. Holds, pins and order
+// go by the row's topic; only the broker's adapter knows the other name. Pure; any thread.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace outbox::relay {
+
+/// A name with at most one `*`, which stands for anything, also for nothing.
+struct TopicPattern {
+  std::string before;
+  std::string after;
+  bool open = false;  ///< it has a `*`
+
+  [[nodiscard]] bool fits(std::string_view name) const;
+};
+
+struct TopicRewrite {
+  TopicPattern from;
+  TopicPattern to;
+};
+
+struct TopicRules {
+  std::string allow = "*";  ///< "payment.*, orders"
+  std::string prefix{};
+  std::string rewrite{};  ///< "audit.*=eu.audit.*, old=new": the first that fits; its `*` is carried over
+};
+
+class TopicMap {
+ public:
+  static constexpr std::size_t patterns_max = 256;
+
+  /// Every topic is allowed and keeps its name.
+  TopicMap() = default;
+  /// Errors: fatal: which entry of which rule is none.
+  [[nodiscard]] static Result<TopicMap> make(const TopicRules& rules);
+
+  [[nodiscard]] bool allows(std::string_view topic) const;
+  /// True: to_kafka() answers what it is given.
+  [[nodiscard]] bool plain() const { return prefix_.empty() && rewrites_.empty(); }
+  /// Shape: rewritten, then with the prefix before it. It may be no name that Kafka takes.
+  [[nodiscard]] std::string to_kafka(std::string_view topic) const;
+
+ private:
+  std::vector<TopicPattern> allow_;  // empty: any
+  std::string prefix_;
+  std::vector<TopicRewrite> rewrites_;
+};
+
+}  // namespace outbox::relay
