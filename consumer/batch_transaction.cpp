@@ -170,7 +170,7 @@ Status BatchTransaction::end_fresh(const Candidate& candidate, const Ending& end
   }
   outcome = {.fate = Fate::dead, .reason = std::string(ending.reason)};
   const bool parks = ending.state == ProcessedState::parked;
-  const Status parked = parks ? dedup_.park_key(candidate) : Status{};
+  Status parked = parks ? dedup_.park_key(candidate) : Status{};
   if (!parked) return parked;
   return dedup_.bury(candidate, {ending.verdict, ending.reason, parks ? Queue::of_its_key : Queue::none});
 }

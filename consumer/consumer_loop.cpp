@@ -27,6 +27,7 @@ void ConsumerLoop::run(const LoopWork& loop_work, const std::atomic<bool>& stop)
                        .log = options_.log});
   commit_due_ = now() + options_.commit_interval;
   std::vector<std::thread> workers;
+  workers.reserve(inboxes_.size());
   for (int n = 0; n < std::ssize(inboxes_); ++n)
     workers.emplace_back(
         [&, n] { work({.number = n, .inbox = inboxes_[static_cast<std::size_t>(n)]}, loop_work); });

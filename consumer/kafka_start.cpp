@@ -90,7 +90,7 @@ Result<std::int32_t> find_born(rd_kafka_t* client, const char* topic, const std:
 Status start_at_end(rd_kafka_t* client, rd_kafka_topic_partition_t& element,
                     const std::function<bool()>& stopping) {
   std::int64_t low = 0, high = 0;
-  const Status asked = insist("the end of a partition can't be read", stopping, [&] {
+  Status asked = insist("the end of a partition can't be read", stopping, [&] {
     return rd_kafka_query_watermark_offsets(client, element.topic, element.partition, &low, &high,
                                             answer_ms_max);
   });
@@ -112,7 +112,7 @@ void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metada
 Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned, const StartRule& rule,
                   BornCounts& born) {
   if (assigned->cnt == 0) return {};
-  if (const Status fetched = fetch_committed(client, assigned, rule.stopping); !fetched) return fetched;
+  if (Status fetched = fetch_committed(client, assigned, rule.stopping); !fetched) return fetched;
   const KafkaList decided{rd_kafka_topic_partition_list_new(assigned->cnt)};
   for (auto& element : elements(assigned)) {
     if (!born.contains(element.topic)) {
@@ -129,7 +129,7 @@ Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
     const std::int32_t born_count = born[element.topic];
     element.offset = RD_KAFKA_OFFSET_BEGINNING;
     if (start_of(element.partition, born_count, rule.start_at) == StartAt::beginning) continue;
-    if (const Status at_end = start_at_end(client, element, rule.stopping); !at_end) return at_end;
+    if (Status at_end = start_at_end(client, element, rule.stopping); !at_end) return at_end;
     auto* one = rd_kafka_topic_partition_list_add(decided.get(), element.topic, element.partition);
     one->offset = element.offset;
     set_metadata(*one, born_metadata(born_count));
