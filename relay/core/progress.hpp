@@ -24,7 +24,8 @@ struct Signs {
   std::string kafka_error{};
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
-  bool working = false;  ///< lanes are leased and worked
+  std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
+  bool working = false;              ///< lanes are leased and worked
   bool stopping = false;
 
   /// Rows were marked, buried or held. `rows_left`: still in flight.
