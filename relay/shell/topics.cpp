@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.hpp"
+#include "relay/core/text.hpp"
 
 namespace outbox::relay {
 namespace {
@@ -166,7 +167,8 @@ void Topics::hold(Topic& topic, const std::string& reason) {
   topic.state = Topic::State::holding;
   bench_.gate.block(target_of(topic));
   for (Row* row : std::exchange(topic.waiting, {})) bench_.drop(*row);
-  bench_.source.hold(target_of(topic), "kafka: " + reason, [this, &topic, reason](Status status) {
+  const std::string stored = bounded_text("kafka: " + reason, last_error_bytes_max);
+  bench_.source.hold(target_of(topic), stored, [this, &topic, reason](Status status) {
     crash_here(CrashPoint::relay_topic_held, status);
     if (!status) {
       bench_.gate.unblock(target_of(topic));

@@ -115,3 +115,69 @@ TEST_CASE(
   CHECK(complete_and_in_order(KafkaCluster::shared(), topic, number) == 0);
   CHECK(relay.running());
 }
+
+TEST_CASE("Kafka's connections are reset, cut, slowed or silent under load: nothing lost, keys in order") {
+  if (!KafkaCluster::shared().real()) return;
+  FaultProxy proxy;
+  KafkaCluster kafka(
+      {.settings = {"advertised.listeners=PLAINTEXT://127.0.0.1:" + std::to_string(proxy.port())}});
+  proxy.lead_to(port_of(kafka.bootstrap()));
+  RelayRig rig{{.source = "poll_interval: 100ms",
+                .kafka = "127.0.0.1:" + std::to_string(proxy.port()),
+                .properties = ", socket.timeout.ms: 1500"}};
+  const std::string topic = kafka.new_topic("wire", 3);
+  Process& relay = rig.start();
+  int number = 0;
+  const auto load = [&] {
+    insert_numbered(rig, topic, number + 1, number + 2000, 100);
+    number += 2000;
+  };
+  load();
+  rig.eventually_none_pending(Millis{30'000});
+  for (const Fault& fault :
+       {Fault{.kind = Kind::reset}, Fault{.kind = Kind::truncate, .bytes = 10},
+        Fault{.kind = Kind::truncate, .toward = Toward::server, .bytes = 20'000},
+        Fault{.kind = Kind::latency, .toward = Toward::both, .by = Millis{50}},
+        Fault{.kind = Kind::half_open}, Fault{.kind = Kind::blackhole, .toward = Toward::server},
+        Fault{.kind = Kind::blackhole, .toward = Toward::client}}) {
+    CAPTURE(static_cast<int>(fault.kind));
+    const int connections = proxy.accepted();
+    load();
+    REQUIRE(proxy.inflict(fault) > 0);
+    load();
+    if (fault.kind != Kind::latency)
+      rig.await("the relay connects anew", [&] { return proxy.accepted() > connections; });
+    rig.eventually_none_pending(Millis{30'000});
+    proxy.heal();
+  }
+  const int copies = complete_and_in_order(kafka, topic, number);
+  MESSAGE("copies: " << copies);
+  CHECK(rig.count("DEAD") == "0");
+  CHECK(relay.running());
+}
+
+TEST_CASE("the server's time zone changes under a running relay: no lane is lost, and rows go on") {
+  RelayRig rig;
+  const std::string topic = KafkaCluster::shared().new_topic("zones", 3);
+  Process& relay = rig.start();
+  int number = 0;
+  insert_one_by_one(rig, topic, number, Millis{0});
+  rig.eventually_none_pending();
+  const std::string epochs = rig.ask("SELECT epoch FROM outbox_lease ORDER BY lane");
+  const std::string database = rig.ask("SELECT current_database()");
+  for (const char* zone : {"Pacific/Kiritimati", "Pacific/Pago_Pago"}) {  // 14 hours ahead, 11 behind
+    rig.ask("ALTER DATABASE " + database + " SET timezone = '" + zone + "'");
+    rig.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'outboxd%' AND "
+        "datname = current_database()");
+    const MonoTime until = std::chrono::steady_clock::now() + Millis{2500};  // longer than the lease
+    rig.await("its lease would be over", [&] {
+      insert_one_by_one(rig, topic, number, Millis{100});
+      return std::chrono::steady_clock::now() > until;
+    });
+  }
+  rig.eventually_none_pending();
+  CHECK(rig.ask("SELECT epoch FROM outbox_lease ORDER BY lane") == epochs);
+  CHECK(relay.errors().find("lanes_lost") == std::string::npos);
+  CHECK(complete_and_in_order(KafkaCluster::shared(), topic, number) == 0);
+}
