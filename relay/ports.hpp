@@ -94,8 +94,11 @@ struct LeaseReply {
   std::int32_t instances = 1;  ///< alive, this one among them
   std::string other_owner{};   ///< somebody who has a lane, if anybody
   std::optional<Millis> other_ends{};  ///< when the first lease of another runs out, by the database's clock
+  /// Why an operator has paused the whole pipeline; nullopt: nobody has. Nothing is to be claimed then.
+  std::optional<std::string> paused{};
 };
 enum class Leaving { no, yes };
+enum class Release { done, kept };
 
 /// Lanes of one count. Another count is another generation.
 struct LaneGeneration {
@@ -140,8 +143,8 @@ class Source {
   /// PENDING rows among `rows` whose hold still exists become HELD; the others stay.
   virtual void set_held(std::vector<RowId> rows, DoneStatus done) = 0;
   /// One transaction: every HELD row of the target back to PENDING, and the hold is gone. An operator's hold
-  /// of a topic (its reason does not start with "kafka: ") stays, with its rows, and it succeeds.
-  virtual void release(HoldTarget target, DoneStatus done) = 0;
+  /// of a topic (its reason does not start with "kafka: ") stays, with its rows: kept.
+  virtual void release(HoldTarget target, Done<Release> done) = 0;
   /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among
   /// them.
   virtual void held_topics(Done<std::vector<std::string>> done) = 0;

@@ -39,6 +39,7 @@ GRANT SELECT ON {{schema}}.outbox_ledger TO outbox_operator, outbox_monitor;
 GRANT SELECT, UPDATE ON SEQUENCE {{schema}}.outbox_asleep TO outbox_relay;
 GRANT SELECT ON {{schema}}.outbox_migration, {{schema}}.outbox_released TO outbox_relay, outbox_operator, outbox_monitor;
 GRANT UPDATE ON {{schema}}.outbox_released TO outbox_relay; -- for its lock
+GRANT SELECT (consumer, horizon) ON {{schema}}.inbox_consumer TO outbox_relay;
 
 GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs, {{schema}}.inbox_consumer,
                                 {{schema}}.inbox_seq, {{schema}}.inbox_version, {{schema}}.inbox_offset
@@ -56,6 +57,14 @@ GRANT UPDATE (resolved_at, resolution) ON {{schema}}.dead_msgs TO outbox_operato
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_dead_retry(bigint), {{schema}}.outbox_dead_discard(bigint, text),
                           {{schema}}.outbox_cancel(uuid) TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_release(text, text, text, text, int) TO outbox_relay, outbox_operator;
+GRANT EXECUTE ON FUNCTION {{schema}}.outbox_operation_begin(text, jsonb, text, text),
+                          {{schema}}.outbox_pause(text, text, text, text, text),
+                          {{schema}}.outbox_resume(text, text, text, text, text),
+                          {{schema}}.outbox_replay(bigint, bigint, bigint[], text, text, timestamptz, timestamptz, int),
+                          {{schema}}.outbox_purge(bigint, bigint, text, timestamptz, text, int)
+  TO outbox_relay, outbox_operator;
+GRANT EXECUTE ON FUNCTION {{schema}}.inbox_purge_timeless(bigint, text, uuid, timestamptz, int) TO outbox_operator;
+GRANT SELECT ON {{schema}}.outbox_operation TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int) TO outbox_relay, outbox_consumer, outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_drop_partition(regclass, interval) TO outbox_relay, outbox_operator;
 

@@ -25,7 +25,7 @@ Admin::Admin(boost::asio::io_context& context, Loop& loop, AdminOptions options,
       recent_(recent),
       log_(std::move(log)),
       server_(context, options_.listen, options_.limits,
-              [this](std::string_view target) { return answer(target); }) {}
+              [this](std::string_view target, std::string_view accept) { return answer(target, accept); }) {}
 
 Admin::~Admin() {
   stop();
@@ -70,11 +70,11 @@ std::vector<PipelineView> Admin::views() const {
   out.reserve(subjects_.size());
   for (const AdminSubject& subject : subjects_)
     out.push_back({subject.name, subject.pipeline->figures(options_.topics_max), subject.survey->figures(),
-                   subject.source->upkeep()});
+                   subject.source->upkeep(), subject.broker->statistics()});
   return out;
 }
 
-HttpAnswer Admin::metrics() {
+HttpAnswer Admin::metrics(std::string_view accept) {
   ProcessFigures process = options_.process;
   process.warnings = recent_.warnings();
   process.errors = recent_.errors();
@@ -83,14 +83,15 @@ HttpAnswer Admin::metrics() {
   Exposition out;
   collect(process, out);
   for (const PipelineView& view : views()) collect(view, loop_.now(), out);
-  return {.status = ok, .content_type = exposition_content_type, .body = out.text()};
+  const ExpositionFormat format = format_accepted(accept);
+  return {.status = ok, .content_type = content_type(format), .body = out.text(format)};
 }
 
 HttpAnswer Admin::readiness() {
   HttpAnswer out{.status = ok, .body = ""};
   for (const AdminSubject& subject : subjects_) {
     const Judgement judgement = subject.pipeline->judgement();
-    if (judgement.verdict != Verdict::ready) out.status = unavailable;
+    if (!is_well(judgement.verdict)) out.status = unavailable;
     out.body.append(subject.name).append(": ").append(to_string(judgement.verdict));
     if (!judgement.reason.empty()) out.body.append(": ").append(judgement.reason);
     out.body.append("\n");
@@ -112,8 +113,8 @@ HttpAnswer Admin::status() {
                                    .log = lines})};
 }
 
-HttpAnswer Admin::answer(std::string_view target) {
-  if (target == "/metrics") return metrics();
+HttpAnswer Admin::answer(std::string_view target, std::string_view accept) {
+  if (target == "/metrics") return metrics(accept);
   if (target == "/readyz") return readiness();
   if (target == "/healthz") return {.status = ok, .body = "alive\n"};
   if (target == "/status") return status();

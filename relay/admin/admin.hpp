@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relay/io/http_server.hpp"
+#include "relay/io/kafka_broker.hpp"
 #include "relay/io/postgres_source.hpp"
 #include "relay/io/survey.hpp"
 #include "relay/log/recent.hpp"
@@ -30,6 +31,7 @@ struct AdminSubject {
   const Pipeline* pipeline = nullptr;
   const Survey* survey = nullptr;
   const PostgresSource* source = nullptr;
+  const KafkaBroker* broker = nullptr;
 };
 
 struct PipelineView;
@@ -46,10 +48,11 @@ class Admin {
   void start();
   void stop();
   void topics_max(std::size_t topics);
-  [[nodiscard]] HttpAnswer answer(std::string_view target);
+  /// `accept`: what the asker takes; it chooses the format of /metrics.
+  [[nodiscard]] HttpAnswer answer(std::string_view target, std::string_view accept);
 
  private:
-  [[nodiscard]] HttpAnswer metrics();
+  [[nodiscard]] HttpAnswer metrics(std::string_view accept);
   [[nodiscard]] HttpAnswer readiness();
   [[nodiscard]] HttpAnswer status();
   [[nodiscard]] std::vector<PipelineView> views() const;

@@ -90,7 +90,7 @@ std::vector<relay::WaitingTopic> examine_table(pg::Session& session, const confi
 }
 
 std::vector<relay::WaitingTopic> examine_postgres(const config::Pipeline& pipeline,
-                                                  const relay::JudgeLimits& limits, Findings& out) {
+                                                  relay::JudgeLimits& limits, Findings& out) {
   auto session = connect(pipeline);
   if (!session) {
     out.push_back(failed("postgres.reachable", session.error()));
@@ -101,7 +101,16 @@ std::vector<relay::WaitingTopic> examine_postgres(const config::Pipeline& pipeli
     append(out, relay::judge_server(*facts, pipeline, limits));
   else
     out.push_back(failed("postgres.facts", facts.error()));
-  return examine_table(*session, pipeline, limits, out);
+  auto waiting = examine_table(*session, pipeline, limits, out);
+  const auto memory =
+      relay::read_shortest_memory(*session, pg::parse_table_name(pipeline.source.table).value());
+  if (memory)
+    limits.memory = *memory;
+  else if (memory.error().code != "42P01")  // a drop-in table has no consumers beside it
+    out.push_back({"table.consumers", Severity::note,
+                   "what consumers remember cannot be read: " + memory.error().message,
+                   "run `outboxd migrate --grants` as the tables' owner"});
+  return waiting;
 }
 
 void examine_library(Findings& out) {
@@ -118,6 +127,7 @@ void examine_library(Findings& out) {
 void examine_kafka(const config::Pipeline& pipeline, const std::vector<relay::WaitingTopic>& waiting,
                    const relay::JudgeLimits& limits, Findings& out) {
   std::vector<std::string> topics;
+  topics.reserve(waiting.size());
   for (const auto& topic : waiting) topics.push_back(topic.topic);
   relay::KafkaOptions options;
   options.properties = pipeline.kafka;
@@ -139,9 +149,9 @@ ExitCode check(const Asked& asked) {
   if (!loaded) return loaded.error();
   const auto pipelines = select_or_report(loaded->config, asked.pipeline);
   if (!pipelines) return pipelines.error();
-  const relay::JudgeLimits limits{.transaction_age = Millis{asked.old_transaction_s * 1000LL}};
   ExitCode code = ExitCode::ok;
   for (const config::Pipeline& p : *pipelines) {
+    relay::JudgeLimits limits{.transaction_age = Millis{asked.old_transaction_s * 1000LL}};
     Findings findings = relay::judge_config(loaded->config, p, mode_of(config_path(asked.file)));
     const auto waiting = examine_postgres(p, limits, findings);
     examine_library(findings);

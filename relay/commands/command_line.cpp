@@ -41,6 +41,7 @@ Action read_command_line(int argc, const char* const* argv) {
   declare_pause(*app, chosen);
   declare_replay(*app, chosen);
   declare_reconcile(*app, chosen);
+  declare_purge(*app, chosen);
   declare_dead(*app, chosen);
   declare_ledger(*app, chosen);
   declare_demo(*app, chosen);

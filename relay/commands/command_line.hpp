@@ -29,6 +29,7 @@ void declare_consumer(CLI::App& app, Action& chosen);
 void declare_pause(CLI::App& app, Action& chosen);
 void declare_replay(CLI::App& app, Action& chosen);
 void declare_reconcile(CLI::App& app, Action& chosen);
+void declare_purge(CLI::App& app, Action& chosen);
 void declare_dead(CLI::App& app, Action& chosen);
 void declare_ledger(CLI::App& app, Action& chosen);
 void declare_demo(CLI::App& app, Action& chosen);

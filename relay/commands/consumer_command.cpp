@@ -8,6 +8,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/consumer_database.hpp"
 #include "relay/commands/consumer_dead_command.hpp"
+#include "relay/commands/consumer_purge_command.hpp"
 #include "sql/queries.hpp"
 
 namespace outbox::commands {
@@ -53,6 +54,7 @@ void declare_consumer(CLI::App& app, Action& chosen) {
   consumer->require_subcommand(1);
   declare_maintain(*consumer, chosen);
   declare_consumer_dead(*consumer, chosen);
+  declare_consumer_purge(*consumer, chosen);
 }
 
 }  // namespace outbox::commands

@@ -1,5 +1,5 @@
-// `outboxd pause TOPIC` and `outboxd resume TOPIC`: a topic, or one key of it, waits until an operator lets
-// it go. Kept in the database as a hold, so it outlives every relay.
+// `outboxd pause` and `outboxd resume`: a topic, one key of it, or a whole pipeline waits until an operator
+// lets it go. Kept in the database as a hold, so it outlives every relay and every instance sees it.
 
 #include <CLI/CLI.hpp>
 
@@ -11,6 +11,7 @@
 #include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
+#include "relay/commands/operation.hpp"
 #include "sql/queries.hpp"
 
 namespace outbox::commands {
@@ -22,37 +23,36 @@ struct Asked {
   std::string uri;
   std::string topic;
   std::string key;
-  std::string reason;
+  Because because;
+  bool all = false;
   bool of_key = false;
+
+  [[nodiscard]] std::string scope() const { return all ? "pipeline" : of_key ? "key" : "topic"; }
 };
 
 using Act = Result<std::string> (*)(pg::Session&, const pg::TableName&, const Asked&);
 
-pg::Params target(const pg::TableName& table, const Asked& asked) {
+Result<pg::Rows> ask(pg::Session& session, const pg::TableName& table, std::string_view sql,
+                     const Asked& asked) {
   pg::Params params;
-  params.text(table.schema + "." + table.table)
-      .text(asked.of_key ? "key" : "topic")
-      .text(asked.topic)
-      .text(asked.key);
-  return params;
-}
-
-std::string filled(std::string_view sql, const pg::TableName& table) {
-  return pg::fill_template(sql, {{"schema", table.quoted_schema()}});
+  params.text(asked.scope()).text(asked.topic).text(asked.key);
+  params.text(asked.because.reason).text(asked.because.who());
+  auto rows = session.exec(pg::fill_template(sql, {{"schema", table.quoted_schema()}}), params);
+  if (!rows) return failure(with_migrate_advice(rows.error()));
+  return rows;
 }
 
 Result<std::string> pause(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  pg::Params params = target(table, asked);
-  params.text("operator: " + asked.reason);
-  const auto rows = session.exec(filled(sql::queries::operator_hold, table), params);
+  const auto rows = ask(session, table, sql::queries::operator_pause, asked);
   if (!rows) return failure(rows.error());
-  return std::string{rows->affected() > 0 ? "paused; what was claimed before is still sent"
-                                          : "was on hold already"};
+  return std::string{rows->boolean(0, 0) ? "paused; what was claimed before is still sent"
+                                         : "was on hold already"};
 }
 
 Result<std::string> resume(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const auto rows = session.exec(filled(sql::queries::operator_release, table), target(table, asked));
+  const auto rows = ask(session, table, sql::queries::operator_resume, asked);
   if (!rows) return failure(rows.error());
+  if (asked.all) return std::string{rows->is_null(0, 0) ? "was not paused" : "let go"};
   return "let go, with " + std::to_string(rows->integer(0, 0)) + " rows that waited";
 }
 
@@ -77,34 +77,40 @@ ExitCode run(const Asked& asked, Act act) {
   return code;
 }
 
-CLI::App* declare(CLI::App& app, const std::string& name, const std::string& help, Asked& asked) {
+CLI::App* declare(CLI::App& app, const std::string& name, const std::string& help,
+                  const std::shared_ptr<Asked>& asked, Act act, Action& chosen) {
   CLI::App* command = app.add_subcommand(name, help);
-  declare_config_file(*command, asked.file);
-  declare_pipeline(*command, asked.pipeline);
-  command->add_option("topic", asked.topic, "The topic")->required()->type_name("TOPIC");
-  command->add_option("--key", asked.key, "Only this key of the topic")->type_name("KEY");
-  command->add_option("--uri", asked.uri, "Connect so instead of as the file says");
+  declare_config_file(*command, asked->file);
+  declare_pipeline(*command, asked->pipeline);
+  auto* topic = command->add_option("topic", asked->topic, "The topic")->type_name("TOPIC");
+  auto* key =
+      command->add_option("--key", asked->key, "Only this key of the topic")->type_name("KEY")->needs(topic);
+  command->add_flag("--all", asked->all, "The whole pipeline: nothing is claimed any more")
+      ->excludes(topic, key);
+  command->add_option("--uri", asked->uri, "Connect so instead of as the file says");
+  command->callback([asked, command, name, act, &chosen] {
+    if (!asked->all && asked->topic.empty()) throw CLI::ValidationError(name, "needs TOPIC, or --all");
+    asked->of_key = command->count("--key") > 0;
+    chosen = [asked, act] { return run(*asked, act); };
+  });
   return command;
 }
 
 }  // namespace
 
 void declare_pause(CLI::App& app, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
-  CLI::App* pausing = declare(
-      app, "pause", "Let a topic, or one key of it, wait: nothing is lost, and order is kept", *asked);
-  pausing->add_option("--reason", asked->reason, "Why, for whoever finds it on hold")->required();
-  pausing->callback([asked, pausing, &chosen] {
-    asked->of_key = pausing->count("--key") > 0;
-    chosen = [asked] { return run(*asked, pause); };
-  });
+  auto pausing = std::make_shared<Asked>();
+  declare_because(
+      *declare(app, "pause",
+               "Let a topic, one key of it, or a pipeline wait: nothing is lost, and order is kept", pausing,
+               pause, chosen),
+      pausing->because);
   auto letting_go = std::make_shared<Asked>();
-  CLI::App* resuming =
-      declare(app, "resume", "Let go what is on hold, in order, whoever put it there", *letting_go);
-  resuming->callback([letting_go, resuming, &chosen] {
-    letting_go->of_key = resuming->count("--key") > 0;
-    chosen = [letting_go] { return run(*letting_go, resume); };
-  });
+  CLI::App* resuming = declare(app, "resume", "Let go what is on hold, in order, whoever put it there",
+                               letting_go, resume, chosen);
+  resuming->add_option("--reason", letting_go->because.reason, "Why; it is kept");
+  resuming->add_option("--by", letting_go->because.by, "Who, where that is not who runs the program")
+      ->type_name("NAME");
 }
 
 }  // namespace outbox::commands

@@ -2,26 +2,24 @@
 // deduplicate refuse them, and those that lost their state take them.
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
+#include "relay/commands/operation.hpp"
 #include "sql/queries.hpp"
 
 namespace outbox::commands {
 namespace {
-
-constexpr int batch_rows = 1000;
 
 struct Asked {
   std::string file;
@@ -32,7 +30,7 @@ struct Asked {
   std::optional<std::string> key;
   std::optional<std::string> since;
   std::optional<std::string> until;
-  std::string reason;
+  Because because;
   int rate = 1000;
   bool dry_run = false;
 
@@ -57,32 +55,33 @@ Result<std::string> count(pg::Session& session, const pg::TableName& table, cons
          std::to_string(rows->integer(0, 1)) + " to " + std::to_string(rows->integer(0, 2));
 }
 
-Result<pg::Rows> replay_batch(pg::Session& session, const std::string& sql, const std::string& source,
-                              const Asked& asked, std::int64_t above, int rows_max) {
-  pg::Params params;
-  params.i64(above);
-  add_filter(params, asked);
-  params.i32(rows_max).text("replayed: " + asked.reason).text(source);
-  return session.exec(sql, params);
+std::string detail(const Asked& asked) {
+  nlohmann::json out = nlohmann::json::object();
+  if (!asked.ids.empty()) out["ids"] = asked.ids;
+  for (const auto& [name, value] : {std::pair{"topic", &asked.topic}, std::pair{"key", &asked.key},
+                                    std::pair{"since", &asked.since}, std::pair{"until", &asked.until}})
+    if (*value) out[name] = **value;
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Each batch is a transaction of its own: an interrupted replay has done what it said so far, and can be run
-// again with the ids that are left.
 Result<std::string> replay(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const std::string sql = pg::fill_template(sql::queries::replay_rows,
-                                            {{"schema", table.quoted_schema()}, {"table", table.quoted()}});
-  const int rows_max = std::min(batch_rows, asked.rate);
+  const auto operation =
+      begin_operation(session, table.quoted_schema(), "replay", detail(asked), asked.because);
+  if (!operation) return failure(operation.error());
+  const std::string sql = pg::fill_template(sql::queries::replay_rows, {{"schema", table.quoted_schema()}});
   std::int64_t above = 0;
-  std::int64_t total = 0;
-  for (;;) {
-    const auto begun = std::chrono::steady_clock::now();
-    const auto rows = replay_batch(session, sql, table.schema + "." + table.table, asked, above, rows_max);
+  const auto total = in_batches(asked.rate, [&](int rows_max) -> Result<int> {
+    pg::Params params;
+    params.i64(*operation).i64(above);
+    add_filter(params, asked);
+    params.i32(rows_max);
+    const auto rows = session.exec(sql, params);
     if (!rows) return failure(rows.error());
     for (int i = 0; i < rows->size(); ++i) above = std::max(above, rows->integer(i, 0));
-    total += rows->size();
-    if (rows->size() < rows_max) return "sends " + std::to_string(total) + " rows again";
-    std::this_thread::sleep_until(begun + std::chrono::seconds{1} * rows_max / asked.rate);
-  }
+    return rows->size();
+  });
+  if (!total) return failure(total.error());
+  return "sends " + std::to_string(*total) + " rows again";
 }
 
 ExitCode run(const Asked& asked) {
@@ -124,8 +123,9 @@ void declare_replay(CLI::App& app, Action& chosen) {
   command->add_option("--rate", asked->rate, "Rows a second at the most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--reason", asked->reason, "Why; stays with each row")->required();
+  declare_because(*command, asked->because);
   command->add_flag("--dry-run", asked->dry_run, "Say how many rows it would be, and change nothing");
+  command->footer("Who and why is kept in outbox_operation, and in last_error of each row.");
   command->callback([asked, &chosen] {
     if (!asked->narrowed()) throw CLI::ValidationError("replay", "needs --id, --topic, --since or --until");
     chosen = [asked] { return run(*asked); };

@@ -17,6 +17,7 @@
 #include "relay/commands/boot.hpp"
 #include "relay/commands/credentials.hpp"
 #include "relay/commands/service.hpp"
+#include "relay/commands/summary.hpp"
 #include "relay/commands/topic_options.hpp"
 #include "relay/commands/upkeep_log.hpp"
 #include "relay/commands/value_checks.hpp"
@@ -54,7 +55,7 @@ struct Running {
 relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& logger) {
   relay::KafkaOptions options;
   options.properties = p.kafka;
-  options.envelope = {.preset = p.publish.headers, .source = p.name};
+  options.envelope = {.preset = p.publish.headers, .tracestate = p.publish.tracestate, .source = p.name};
   options.topics = topic_map(p.topics).value();
   options.create = topic_creation(p.topics).value();
   // The pipeline keeps to published_max; behind it there is room for what partitions that are away hold.
@@ -164,8 +165,11 @@ class Daemon {
   Daemon(config::Config config, std::string file, const log::Logger& logger)
       : config_(std::move(config)),
         file_(std::move(file)),
-        log_(logger.copied_to(
-            [this](log::Level level, const std::string& line) { recent_.add(level, line, loop_.wall()); })) {}
+        log_(logger
+                 .copied_to([this](log::Level level, const std::string& line) {
+                   recent_.add(level, line, loop_.wall());
+                 })
+                 .limited({}, [this] { return loop_.now(); })) {}
 
   ExitCode run() {
     for (const auto& p : config_.pipelines)
@@ -173,6 +177,7 @@ class Daemon {
     for (Running& r : running_) r.pipeline->start();
     show();
     serve();
+    summarise();
     await_signal();
     context_.run();
     return ExitCode::ok;
@@ -202,7 +207,7 @@ class Daemon {
     if (std::holds_alternative<relay::NoAddress>(options.listen)) return;
     std::vector<relay::AdminSubject> subjects;
     for (Running& r : running_) {
-      subjects.push_back({r.name, r.pipeline.get(), r.survey.get(), r.source.get()});
+      subjects.push_back({r.name, r.pipeline.get(), r.survey.get(), r.source.get(), r.broker.get()});
       r.survey->start();
     }
     admin_ = std::make_unique<relay::Admin>(context_, loop_, std::move(options), std::move(subjects), recent_,
@@ -218,6 +223,13 @@ class Daemon {
     service_ =
         std::make_unique<Service>(loop_, relay::ServiceNotify::from_environment(), std::move(subjects), log_);
     service_->start();
+  }
+
+  void summarise() {
+    std::vector<SummarySubject> subjects;
+    for (Running& r : running_) subjects.push_back({r.name, r.pipeline.get(), r.survey.get()});
+    summary_ = std::make_unique<Summary>(loop_, config_.log.summary_interval, std::move(subjects), log_);
+    summary_->start();
   }
 
   void reload() {
@@ -244,6 +256,7 @@ class Daemon {
   void apply() {
     log_.set_lowest(static_cast<log::Level>(config_.log.level));
     if (admin_) admin_->topics_max(static_cast<std::size_t>(config_.admin.topics_max));
+    if (summary_) summary_->every(config_.log.summary_interval);
     for (Running& r : running_) r.survey->every(config_.admin.survey_interval);
   }
 
@@ -304,6 +317,7 @@ class Daemon {
   std::vector<Running> running_;
   std::unique_ptr<relay::Admin> admin_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<Summary> summary_;
   std::size_t stopped_ = 0;
   bool stopping_ = false;
 };

@@ -43,7 +43,7 @@ void Service::start() {
 
 bool Service::works() const {
   return std::ranges::all_of(subjects_, [](const ServiceSubject& s) {
-    return s.pipeline->judgement().verdict == Verdict::ready && s.broker->answered() &&
+    return is_well(s.pipeline->judgement().verdict) && s.broker->answered() &&
            !s.pipeline->figures(0).signs.kafka_down;
   });
 }

@@ -43,6 +43,7 @@ struct Source {
 
 struct Publish {
   relay::HeaderPreset headers{};
+  relay::Tracestate tracestate{};
   std::int64_t in_flight_bytes = 0;
   std::int32_t in_flight_rows = 0;
   std::int32_t max_attempts = 0;  ///< 0: no limit
@@ -98,6 +99,7 @@ struct Pipeline {
 struct Log {
   LogLevel level{};
   LogFormat format{};
+  Millis summary_interval{};
   friend bool operator==(const Log&, const Log&) = default;
 };
 

@@ -33,6 +33,18 @@ constexpr std::array process_table{
                                          .choices = "text|json",
                                          .doc = "`text`: one line an event, `event key=value`. `json`: one "
                                                 "object a line. Both on standard error."}),
+    process<&Config::log, &Log::summary_interval>({.path = "log.summary_interval",
+                                                   .kind = Kind::duration,
+                                                   .fallback = "30s",
+                                                   .lowest = "1s",
+                                                   .highest = "1h",
+                                                   .reload = Reload::live,
+                                                   .doc =
+                                                       "How often a pipeline that does something, or has "
+                                                       "something waiting, says so in one line: sent, rate, "
+                                                       "latencies, pending. Of a warning or an error that is "
+                                                       "repeated, ten lines are written in 30 s, and how "
+                                                       "many were left out."}),
     process<&Config::shutdown, &Shutdown::timeout>(
         {.path = "shutdown.timeout",
          .kind = Kind::duration,
@@ -205,6 +217,15 @@ constexpr std::array pipeline_table{
          .doc = "Which headers a message carries beside its own: `outbox-*`; CloudEvents in Kafka's binary "
                 "mode; or the "
                 "`id` header of Debezium's event router."}),
+    pipeline<&Pipeline::publish, &Publish::tracestate>(
+        {.path = "publish.tracestate",
+         .kind = Kind::choice,
+         .fallback = "pass",
+         .choices = "pass|stamp",
+         .doc = "`traceparent` always passes as the row has it. `stamp`: where a row has one, "
+                "`outboxd=PIPELINE:ID` is put first into its `tracestate` (W3C Trace Context), so that a "
+                "trace leads "
+                "to the outbox row. `pass`: that passes unchanged, too."}),
     pipeline<&Pipeline::publish, &Publish::in_flight_bytes>(
         {.path = "publish.in_flight_bytes",
          .kind = Kind::size,

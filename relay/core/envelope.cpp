@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "relay/core/tracestate.hpp"
+
 namespace outbox::relay {
 namespace {
 
@@ -99,8 +101,18 @@ Result<std::span<const Header>> Envelope::headers(const Message& message) {
   add_own(message);
   if (options_.preset == HeaderPreset::debezium) headers_.push_back({debezium_identity, text_of(id_)});
   if (options_.preset == HeaderPreset::cloudevents) add_cloudevents(message);
-  headers_.insert(headers_.end(), message.headers.begin(), message.headers.end());
+  add_row(message);
   return headers_;
+}
+
+// Header names are the row's; W3C's are lower case, and Kafka tells cases apart.
+void Envelope::add_row(const Message& message) {
+  const bool stamps = options_.tracestate == Tracestate::stamp && has_traceparent(message.headers);
+  for (const Header& own : message.headers)
+    if (!stamps || own.name != tracestate_name) headers_.push_back(own);
+  if (!stamps) return;
+  tracestate_ = stamped(options_.source, message.id, message.headers);
+  headers_.push_back({tracestate_name, tracestate_});
 }
 
 void Envelope::add_own(const Message& message) {
@@ -143,6 +155,8 @@ std::int64_t Envelope::encoded_size(const Message& message) const {
                       field_size(message.body ? message.body->size() : 0);
   for (const auto& own : message.headers)
     size += header_size(own.name.size(), own.value ? own.value->size() : 0);
+  if (options_.tracestate == Tracestate::stamp && has_traceparent(message.headers))
+    size += stamp_size_max(options_.source);
   if (options_.preset == HeaderPreset::cloudevents)
     size += header_size(cloudevents_type.size(), message.topic.size());
   return size;

@@ -17,6 +17,7 @@ namespace outbox::relay {
 
 struct EnvelopeOptions {
   HeaderPreset preset = HeaderPreset::plain;
+  Tracestate tracestate = Tracestate::pass;
   std::string source{};  ///< the pipeline's name: outbox-source and ce_source
   std::string content_type =
       "application/json";  ///< of cloudevents, where the row names none; empty: left out
@@ -42,6 +43,7 @@ class Envelope {
 
   void add_own(const Message& message);
   void add_cloudevents(const Message& message);
+  void add_row(const Message& message);
   void write_time(WallTime at);
 
   EnvelopeOptions options_;
@@ -51,6 +53,7 @@ class Envelope {
   std::array<char, 36> id_{};
   std::array<char, 20> seq_{};
   TimeText time_{};
+  std::string tracestate_{};
   std::chrono::sys_seconds time_second_ = std::chrono::sys_seconds::min();  // whose text time_ holds
 };
 

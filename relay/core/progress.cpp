@@ -19,6 +19,8 @@ std::string_view to_string(Verdict verdict) noexcept {
   switch (verdict) {
     case Verdict::ready:
       return "ready";
+    case Verdict::paused:
+      return "paused";
     case Verdict::waiting:
       return "waiting";
     case Verdict::stuck:
@@ -63,6 +65,7 @@ Judgement judge(const Signs& signs, MonoTime now, const Patience& patience) {
   if (signs.working && !signs.owing && over(looked, patience.limit + 4 * patience.look_every)) {
     return {Verdict::stuck, "no look at the table was answered for " + for_seconds(looked, now)};
   }
+  if (!signs.paused.empty()) return {Verdict::paused, signs.paused};
   return {};
 }
 

@@ -25,7 +25,8 @@ struct Signs {
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
   std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
-  bool working = false;              ///< lanes are leased and worked
+  std::string paused{};              ///< why an operator has paused it; empty: nobody has
+  bool working = false;              ///< lanes are leased, worked, and not paused
   bool stopping = false;
 
   /// Rows were marked, buried or held. `rows_left`: still in flight.
@@ -37,7 +38,12 @@ struct Signs {
   }
 };
 
-enum class Verdict { ready, waiting, stuck, stopping };
+/// Paused is as well as ready: an operator wanted it so.
+enum class Verdict { ready, paused, waiting, stuck, stopping };
+
+[[nodiscard]] constexpr bool is_well(Verdict verdict) {
+  return verdict == Verdict::ready || verdict == Verdict::paused;
+}
 
 struct Judgement {
   Verdict verdict = Verdict::ready;

@@ -100,5 +100,8 @@ enum class AfterSent { mark, erase };
 enum class OldRows { remove, keep };  ///< what was sent before the replay window
 enum class OnDead { hold_key, let_pass };
 enum class HeaderPreset { plain, cloudevents, debezium };
+/// What happens to the W3C header `tracestate` of a row that has `traceparent`, which itself always passes as
+/// it is. stamp: `outboxd=PIPELINE:ID` stands first in it, so that a trace leads to the row.
+enum class Tracestate { pass, stamp };
 
 }  // namespace outbox::relay

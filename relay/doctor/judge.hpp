@@ -18,6 +18,7 @@ struct JudgeLimits {
   Micros clock_difference{5'000'000};       ///< between a server and this machine
   Millis partitions_ahead{2 * 86'400'000};  ///< fewer are a warning
   Millis retention{86'400'000};             ///< of a topic; shorter is a warning
+  std::optional<ShortestMemory> memory{};   ///< a topic that keeps for longer is a warning
 };
 
 /// Of the configuration and the file that it stands in. `mode`: the file's permissions; nullopt: unknown.

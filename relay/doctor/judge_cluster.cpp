@@ -36,6 +36,7 @@ class TopicJudge {
     unclean();
     limit();
     retention();
+    memory();
     compaction();
     pinned();
     if (t_.config.empty())
@@ -102,6 +103,20 @@ class TopicJudge {
     add("kafka.retention", Severity::warning,
         "retention.ms is " + std::to_string(*kept) + ": a consumer that is away for longer loses messages",
         "at least a day; and consumers must remember ids for longer than it (docs/protocol.md)");
+  }
+
+  // A record that comes again after its id was forgotten is no duplicate any more: the library calls it
+  // expired.
+  void memory() {
+    const auto kept = number(t_, "retention.ms");
+    if (!kept || !limits_.memory) return;
+    const auto& [consumer, horizon] = *limits_.memory;
+    if (*kept >= 0 && Millis{*kept} < horizon) return;
+    add("kafka.dedup_horizon", Severity::warning,
+        "it keeps messages for " + (*kept < 0 ? std::string{"ever"} : std::to_string(*kept / 1000) + " s") +
+            ", and consumer " + consumer + " remembers ids for " + std::to_string(horizon.count() / 1000) +
+            " s: one that is read again after that is refused as expired",
+        "a longer horizon of the consumer, or a shorter retention.ms");
   }
 
   void compaction() {

@@ -107,6 +107,29 @@ Finding slots(const ServerFacts& f) {
           "start their readers, or pg_drop_replication_slot() them"};
 }
 
+Finding wal_level(const ServerFacts& f) {
+  if (f.wal_level != "minimal") return good("postgres.wal_level", f.wal_level);
+  return {"postgres.wal_level", Severity::warning,
+          "wal_level is minimal: there can be neither a standby nor a recovery to a point in time, of the "
+          "outbox and of the money beside it",
+          "set wal_level = replica"};
+}
+
+Finding replication(const ServerFacts& f) {
+  if (f.standbys_wanted.empty()) return good("postgres.replication", "no commit waits for a standby");
+  if (f.standbys_in_sync > 0)
+    return good("postgres.replication", std::to_string(f.standbys_in_sync) + " standbys confirm commits");
+  if (!f.sees_others)
+    return {"postgres.replication", Severity::note,
+            "whether the standbys of synchronous_standby_names are there cannot be seen",
+            "GRANT pg_read_all_stats to the role"};
+  return {"postgres.replication", Severity::error,
+          "synchronous_standby_names is '" + f.standbys_wanted +
+              "' and no such standby is connected: every commit "
+              "waits, the applications' and the relay's marks",
+          "bring the standby back, or take it out of synchronous_standby_names"};
+}
+
 Finding role(const ServerFacts& f) {
   if (!f.superuser) return good("postgres.role", "no superuser");
   return {"postgres.role", Severity::warning,
@@ -126,6 +149,8 @@ Findings judge_server(const ServerFacts& facts, const config::Pipeline& pipeline
           pooler(facts, pipeline),
           transactions(facts, limits),
           slots(facts),
+          wal_level(facts),
+          replication(facts),
           role(facts)};
 }
 

@@ -44,6 +44,9 @@ Result<ServerFacts> read_server_facts(pg::Session& session) {
   if (!rows->is_null(0, 11)) facts.oldest_transaction = Millis{rows->integer(0, 11)};
   facts.prepared_transactions = rows->integer(0, 12);
   facts.idle_slots = text_or_empty(*rows, 13);
+  facts.wal_level = rows->text(0, 14);
+  facts.standbys_wanted = rows->text(0, 15);
+  facts.standbys_in_sync = rows->integer(0, 16);
   return facts;
 }
 
@@ -73,6 +76,14 @@ Result<TableFacts> read_table_facts(pg::Session& session, const pg::TableName& t
   facts.partitions_ahead = survey.partitions_ahead;
   facts.default_partition_bytes = survey.default_partition_bytes;
   return facts;
+}
+
+Result<std::optional<ShortestMemory>> read_shortest_memory(pg::Session& session, const pg::TableName& table) {
+  const auto rows =
+      session.exec(pg::fill_template(sql::queries::check_consumers, {{"schema", table.quoted_schema()}}));
+  if (!rows) return failure(rows.error());
+  if (rows->empty()) return std::optional<ShortestMemory>{};
+  return std::optional{ShortestMemory{std::string{rows->text(0, 0)}, Millis{rows->integer(0, 1)}}};
 }
 
 Result<std::vector<WaitingTopic>> read_waiting_topics(pg::Session& session, const pg::TableName& table) {

@@ -28,6 +28,9 @@ struct ServerFacts {
   std::optional<Millis> oldest_transaction{};
   std::int64_t prepared_transactions = 0;  ///< forgotten for 5 minutes
   std::string idle_slots{};
+  std::string wal_level = "replica";
+  std::string standbys_wanted{};  ///< synchronous_standby_names
+  std::int64_t standbys_in_sync = 0;
 };
 
 struct TableFacts {
@@ -50,9 +53,18 @@ struct WaitingTopic {
   std::int32_t pinned = 0;  ///< 0: not yet
 };
 
+/// The consumer in this database that forgets first.
+struct ShortestMemory {
+  std::string consumer{};
+  Millis horizon{};
+};
+
 /// Blocks for a round trip each. Errors: the session's. Source: sql/queries/check_*.sql, survey_storage.sql
 [[nodiscard]] Result<ServerFacts> read_server_facts(pg::Session& session);
 [[nodiscard]] Result<TableFacts> read_table_facts(pg::Session& session, const pg::TableName& table);
+/// nullopt: none forgets, or there is no consumer.
+[[nodiscard]] Result<std::optional<ShortestMemory>> read_shortest_memory(pg::Session& session,
+                                                                         const pg::TableName& table);
 [[nodiscard]] Result<std::vector<WaitingTopic>> read_waiting_topics(pg::Session& session,
                                                                     const pg::TableName& table);
 

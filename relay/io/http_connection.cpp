@@ -71,7 +71,8 @@ class Connection final : public HttpConnections::Open,
     if (!rules_.host_allowed({host.data(), host.size()}))
       return plain(http::status::misdirected_request, "ask by address, or as localhost");
     const std::string_view target{request.target().data(), request.target().size()};
-    return rules_.answer(target.substr(0, target.find('?')));
+    const auto accept = request[http::field::accept];
+    return rules_.answer(target.substr(0, target.find('?')), {accept.data(), accept.size()});
   }
 
   void write(HttpAnswer answer, bool keep) {

@@ -147,11 +147,12 @@ void HttpServer::State::take(Socket socket) {
     totals.refused += 1;
     return;  // the socket closes
   }
-  HttpRules rules{.limits = limits,
-                  .host_allowed = [this](std::string_view host) { return host_allowed(address, host); },
-                  .answer = [this](std::string_view target) { return answer(target); },
-                  .on_answered = [this] { totals.answered += 1; },
-                  .on_refused = [this] { totals.refused += 1; }};
+  HttpRules rules{
+      .limits = limits,
+      .host_allowed = [this](std::string_view host) { return host_allowed(address, host); },
+      .answer = [this](std::string_view target, std::string_view accept) { return answer(target, accept); },
+      .on_answered = [this] { totals.answered += 1; },
+      .on_refused = [this] { totals.refused += 1; }};
   connections.add(std::move(socket), std::move(rules));
 }
 

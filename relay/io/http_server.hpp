@@ -42,8 +42,8 @@ struct HttpTotals {
 
 class HttpServer {
  public:
-  /// `target`: the path as it was asked for, without the query.
-  using Answer = std::function<HttpAnswer(std::string_view target)>;
+  /// `target`: the path as it was asked for, without the query. `accept`: the field of that name, or empty.
+  using Answer = std::function<HttpAnswer(std::string_view target, std::string_view accept)>;
   /// Listening, or why not: changes only.
   using Told = std::function<void(const Status&)>;
 

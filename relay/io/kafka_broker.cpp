@@ -80,6 +80,7 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   std::vector<Delivery> deliveries;  // kept for its memory
   std::vector<Delivery> rejected;    // by produce() itself, to be reported as if by the cluster
   std::string renamed;               // what kafka_name() answered last
+  std::optional<KafkaStatistics> statistics;
   std::optional<Error> fatal;
   bool fatal_told = false;
   std::shared_ptr<Replacement> replacement;    // the worker writes it while the phase is `replacing`
@@ -101,6 +102,7 @@ struct KafkaBroker::State : std::enable_shared_from_this<State> {
   void drain();
   void take(rd_kafka_event_t* event);
   void take_error(rd_kafka_event_t* event);
+  void take_statistics(std::string json);
   void report();
   void reject(const Outgoing& out, rd_kafka_resp_err_t error);
   void ask_cluster(std::function<void(bool)> answered);
@@ -154,9 +156,21 @@ void KafkaBroker::State::take(rd_kafka_event_t* event) {
       }
       break;
     }
+    case RD_KAFKA_EVENT_STATS:
+      take_statistics(rd_kafka_event_stats(event));
+      break;
     default:
       break;
   }
+}
+
+// With many partitions it is a megabyte, and reading it takes milliseconds: not on the loop.
+void KafkaBroker::State::take_statistics(std::string json) {
+  worker.ask([this, json = std::move(json)] {
+    auto read = parse_kafka_statistics(json);
+    if (!read) return;
+    post([read = std::move(*read)](State& state) { state.statistics = read; });
+  });
 }
 
 void KafkaBroker::State::take_error(rd_kafka_event_t* event) {
@@ -353,6 +367,10 @@ std::string KafkaBroker::library_notes() {
     text += (text.empty() ? "" : "; ") + std::string{note};
   }
   return text;
+}
+
+const std::optional<KafkaStatistics>& KafkaBroker::statistics() const {
+  return state_->statistics;
 }
 
 bool KafkaBroker::answered() const {

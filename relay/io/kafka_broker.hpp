@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "relay/io/kafka_options.hpp"
+#include "relay/io/kafka_statistics.hpp"
 #include "relay/ports.hpp"
 
 namespace boost::asio {
@@ -46,6 +47,8 @@ class KafkaBroker final : public Broker {
 
   /// Whether the cluster has answered anything since start(), which asks it.
   [[nodiscard]] bool answered() const;
+  /// What the producer last said of itself; nullopt: nothing yet, or statistics.interval.ms is 0.
+  [[nodiscard]] const std::optional<KafkaStatistics>& statistics() const;
 
   void start(Events events) override;
   /// Blocks only where messages are in flight: until librdkafka looks at no payload any more, mostly some

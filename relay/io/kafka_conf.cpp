@@ -21,6 +21,7 @@ constexpr std::array defaults{
     Pair{"reconnect.backoff.max.ms", "2000"},   // the broker is back: seconds matter, ten of them are many
     Pair{"allow.auto.create.topics", "false"},  // a misspelt topic is held and named, not made
     Pair{"topic.metadata.refresh.sparse", "true"},
+    Pair{"statistics.interval.ms", "15000"},
 };
 
 // What the promise hangs on, and what the adapter itself is built on.
@@ -70,7 +71,8 @@ Result<KafkaConf> make_kafka_conf(const KafkaOptions& options) {
     set(conf.get(), "message.timeout.ms", timeout, faults);  // what expires aborts its transaction, no more
   }
   set(conf.get(), "queue.buffering.max.messages", std::to_string(options.in_flight_messages_max), faults);
-  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+  rd_kafka_conf_set_events(
+      conf.get(), RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
   if (!faults.empty())
     return failure(Disposition::fatal, "kafka: " + faults, "", "correct the kafka section");
   return conf;

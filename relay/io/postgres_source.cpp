@@ -134,12 +134,15 @@ void PostgresSource::set_held(std::vector<RowId> rows, DoneStatus done) {
                     status_only(std::move(done)));
 }
 
-void PostgresSource::release(HoldTarget target, DoneStatus done) {
+void PostgresSource::release(HoldTarget target, Done<Release> done) {
   if (state_->refused(done)) return;
   pg::Params params;
   params.text(state_->link->source()).text(scope_text(target.scope)).text(target.topic).text(target.key);
   state_->link->run(Work::mark, {{state_->link->sql()->release, std::move(params)}},
-                    status_only(std::move(done)));
+                    [done = std::move(done)](Results results) {
+                      if (!results) return done(failure(std::move(results.error())));
+                      done(results->front().empty() ? Release::kept : Release::done);
+                    });
 }
 
 void PostgresSource::held_topics(Done<std::vector<std::string>> done) {

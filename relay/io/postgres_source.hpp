@@ -60,7 +60,7 @@ class PostgresSource final : public Source {
   void bury(DeadRow row, DoneStatus done) override;
   void hold(HoldTarget target, std::string reason, DoneStatus done) override;
   void set_held(std::vector<RowId> rows, DoneStatus done) override;
-  void release(HoldTarget target, DoneStatus done) override;
+  void release(HoldTarget target, Done<Release> done) override;
   void held_topics(Done<std::vector<std::string>> done) override;
   void lease(LeaseRequest request, Done<LeaseReply> done) override;
   void give_back(std::string owner, std::vector<Lease> lanes, Leaving leaving, DoneStatus done) override;

@@ -15,6 +15,7 @@ LeaseReply read_lease(const pg::Rows& rows, const std::string& owner) {
     reply.lanes = static_cast<std::int16_t>(rows.integer(row, 4));
     reply.share = static_cast<std::int16_t>(rows.integer(row, 5));
     reply.instances = static_cast<std::int32_t>(rows.integer(row, 6));
+    if (const auto reason = rows.text_or_null(row, 7)) reply.paused = std::string{*reason};
     if (rows.is_null(row, 2)) continue;
     if (rows.text(row, 2) == owner) {
       reply.held.push_back(

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "relay/log/repeats.hpp"
 #include "relay/log/value.hpp"
 
 namespace outbox::log {
@@ -35,6 +36,12 @@ class Logger {
 
   /// The same log, whose lines also go to `also`. It must not throw.
   [[nodiscard]] Logger copied_to(Write also) const;
+  /// The same log, where a flood of one warning or error of a pipeline is cut after its first lines; the
+  /// first line after it tells how many were left out (left_out=98). `now` must not throw.
+  [[nodiscard]] Logger limited(RepeatLimits limits, std::function<MonoTime()> now) const;
+  /// Floods that have ended without such a line: `lines_left_out of=message_dead count=98`. To be called now
+  /// and then.
+  void tell_repeats() const noexcept;
   /// From now on, for this log and every one made of it by with() and copied_to(), before or after.
   void set_lowest(Level lowest) const noexcept;
 
@@ -54,11 +61,17 @@ class Logger {
 
  private:
   struct State;
+  struct Limiter;
   std::shared_ptr<const State> state_;
 };
 
+/// Whether standard error goes to systemd's journal: JOURNAL_STREAM names it. Source: systemd.exec(5).
+[[nodiscard]] bool stderr_is_journal();
+
 /// The process's log: standard error, "2026-11-29T16:05:00.123456Z INFO event name=value" in UTC, level in
 /// colour on a terminal only; or one JSON object a line: {"time":…,"level":"info","event":…,…}.
+/// Where that is the journal each line begins with its priority, "<4>", which the journal takes away.
+/// Source: sd-daemon(3).
 [[nodiscard]] Logger to_stderr(Level lowest, Format format);
 
 }  // namespace outbox::log

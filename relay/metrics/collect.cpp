@@ -13,13 +13,30 @@ double seconds(std::chrono::nanoseconds t) {
 }
 
 void collect_health(std::string_view name, const Figures& f, Exposition& out) {
-  out.add(metric("outboxd_ready"), {name}, f.judgement.verdict == Verdict::ready);
+  out.add(metric("outboxd_ready"), {name}, is_well(f.judgement.verdict));
+  out.add(metric("outboxd_paused"), {name}, f.judgement.verdict == Verdict::paused);
   out.add(metric("outboxd_stuck"), {name}, f.judgement.verdict == Verdict::stuck);
   for (const auto phase : phases) out.add(metric("outboxd_phase"), {name, phase}, phase == f.phase);
   out.add(metric("outboxd_postgres_up"), {name}, !f.signs.postgres_down);
   out.add(metric("outboxd_postgres_losses_total"), {name}, f.signs.postgres_losses);
   out.add(metric("outboxd_kafka_up"), {name}, !f.signs.kafka_down);
   out.add(metric("outboxd_kafka_losses_total"), {name}, f.signs.kafka_losses);
+}
+
+void collect_kafka(std::string_view name, const KafkaStatistics& s, Exposition& out) {
+  out.add(metric("outboxd_producer_queue_messages"), {name}, s.queued_messages);
+  out.add(metric("outboxd_producer_queue_bytes"), {name}, s.queued_bytes);
+  for (const BrokerStatistics& b : s.brokers) {
+    out.add(metric("outboxd_broker_up"), {name, b.name}, b.up);
+    out.add(metric("outboxd_broker_round_trip_seconds"), {name, b.name}, seconds(b.round_trip_mean));
+    out.add(metric("outboxd_broker_round_trip_p99_seconds"), {name, b.name}, seconds(b.round_trip_p99));
+    out.add(metric("outboxd_broker_queued_p99_seconds"), {name, b.name}, seconds(b.queued_p99));
+    out.add(metric("outboxd_broker_waiting_requests"), {name, b.name}, b.waiting_requests);
+    out.add(metric("outboxd_broker_request_errors_total"), {name, b.name}, b.request_errors);
+    out.add(metric("outboxd_broker_request_timeouts_total"), {name, b.name}, b.request_timeouts);
+    out.add(metric("outboxd_broker_request_retries_total"), {name, b.name}, b.request_retries);
+    out.add(metric("outboxd_broker_connects_total"), {name, b.name}, b.connects);
+  }
 }
 
 void collect_lanes(std::string_view name, const Figures& f, Exposition& out) {
@@ -112,6 +129,7 @@ void collect(const ProcessFigures& process, Exposition& out) {
 
 void collect(const PipelineView& pipeline, MonoTime now, Exposition& out) {
   collect_health(pipeline.name, pipeline.figures, out);
+  if (pipeline.kafka) collect_kafka(pipeline.name, *pipeline.kafka, out);
   collect_lanes(pipeline.name, pipeline.figures, out);
   collect_rows(pipeline.name, pipeline.figures, out);
   collect_topics(pipeline.name, pipeline.figures, out);

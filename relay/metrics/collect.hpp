@@ -2,10 +2,12 @@
 // From the figures of process, pipelines and surveys to the samples of a scrape. Reads only; nothing is kept.
 // Thread: the loop's, which owns the figures.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "relay/io/kafka_statistics.hpp"
 #include "relay/io/survey_facts.hpp"
 #include "relay/io/upkeep_options.hpp"
 #include "relay/metrics/exposition.hpp"
@@ -19,6 +21,7 @@ struct PipelineView {
   Figures figures{};
   SurveyFigures survey{};
   UpkeepFigures upkeep{};
+  std::optional<KafkaStatistics> kafka{};
 };
 
 void collect(const ProcessFigures& process, Exposition& out);

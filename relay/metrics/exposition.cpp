@@ -2,7 +2,10 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -46,7 +49,77 @@ prometheus::MetricType type_of(MetricType type) {
   return prometheus::MetricType::Untyped;
 }
 
+constexpr std::string_view openmetrics_type = "application/openmetrics-text";
+constexpr std::string_view total = "_total";
+
+std::string_view trimmed(std::string_view text) {
+  const auto from = text.find_first_not_of(" \t");
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(" \t") - from + 1);
+}
+
+// Splits at `at`, once; `rest` loses what is returned.
+std::string_view next_part(std::string_view& rest, char at) {
+  const auto end = rest.find(at);
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  return trimmed(part);
+}
+
+// 0 to 1; what can't be read is 0.
+double weight_of(std::string_view parameters) {
+  while (!parameters.empty()) {
+    const std::string_view parameter = next_part(parameters, ';');
+    if (!parameter.starts_with("q=") && !parameter.starts_with("Q=")) continue;
+    double out = 0;
+    const auto number = parameter.substr(2);
+    const auto error = std::from_chars(number.data(), number.data() + number.size(), out).ec;
+    return error == std::errc{} && out >= 0 && out <= 1 ? out : 0;
+  }
+  return 1;
+}
+
+// OpenMetrics names a counter without the ending that its sample has.
+std::string as_openmetrics(const std::string& text) {
+  std::string out;
+  std::string_view rest{text};
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size() - 1);
+    std::string_view line = rest.substr(0, end + 1);
+    rest.remove_prefix(end + 1);
+    if (line.starts_with("# ")) {
+      const auto name_end = line.find(' ', line.find(' ', 2) + 1);
+      if (line.substr(0, name_end).ends_with(total)) {
+        out.append(line.substr(0, name_end - total.size()));
+        line.remove_prefix(name_end);
+      }
+    }
+    out.append(line);
+  }
+  return out + "# EOF\n";
+}
+
 }  // namespace
+
+ExpositionFormat format_accepted(std::string_view accept) {
+  double openmetrics = 0;
+  std::optional<double> plain;
+  while (!accept.empty()) {
+    std::string_view parameters = next_part(accept, ',');
+    const std::string_view type = next_part(parameters, ';');
+    const double weight = weight_of(parameters);
+    if (type == openmetrics_type) openmetrics = std::max(openmetrics, weight);
+    if (type == "text/plain") plain = std::max(plain.value_or(0), weight);
+  }
+  return openmetrics > 0 && openmetrics >= plain.value_or(0) ? ExpositionFormat::openmetrics
+                                                             : ExpositionFormat::prometheus;
+}
+
+std::string_view content_type(ExpositionFormat format) {
+  return format == ExpositionFormat::openmetrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
 
 struct Exposition::State {
   std::array<std::vector<prometheus::ClientMetric>, metric_table.size()> samples;
@@ -84,7 +157,7 @@ void Exposition::add(Metric metric, Labels labels, const Histogram& histogram) {
   out.sample_sum = seconds(histogram.sum());
 }
 
-std::string Exposition::text() const {
+std::string Exposition::text(ExpositionFormat format) const {
   std::vector<prometheus::MetricFamily> families;
   for (std::size_t i = 0; i < metric_table.size(); ++i) {
     if (state_->samples[i].empty()) continue;
@@ -94,6 +167,7 @@ std::string Exposition::text() const {
   }
   std::ostringstream out;
   prometheus::TextSerializer{}.Serialize(out, families);
+  if (format == ExpositionFormat::openmetrics) return as_openmetrics(out.str());
   return std::move(out).str();
 }
 

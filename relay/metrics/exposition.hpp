@@ -12,6 +12,13 @@
 
 namespace outbox::relay {
 
+/// Prometheus' text format 0.0.4, or OpenMetrics 1.0.0.
+enum class ExpositionFormat { prometheus, openmetrics };
+
+/// What `accept` (RFC 9110, Accept) takes: OpenMetrics where it is named and not less wanted than plain text.
+[[nodiscard]] ExpositionFormat format_accepted(std::string_view accept);
+[[nodiscard]] std::string_view content_type(ExpositionFormat format);
+
 class Exposition {
  public:
   /// In the order of the metric's labels.
@@ -29,14 +36,12 @@ class Exposition {
   void add(Metric metric, Labels labels, bool value) { add(metric, labels, value ? 1.0 : 0.0); }
   void add(Metric metric, Labels labels, const Histogram& histogram);
 
-  /// Every metric with a sample, in the table's order. Source: Prometheus' text format 0.0.4.
-  [[nodiscard]] std::string text() const;
+  /// Every metric with a sample, in the table's order.
+  [[nodiscard]] std::string text(ExpositionFormat format = ExpositionFormat::prometheus) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-inline constexpr std::string_view exposition_content_type = "text/plain; version=0.0.4; charset=utf-8";
 
 }  // namespace outbox::relay

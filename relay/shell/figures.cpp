@@ -39,7 +39,7 @@ TopicFigures merged(std::span<const TopicFigures> topics, const TopicCounters& f
 
 Judgement Pipeline::judgement() const {
   Signs signs = bench_.signs;
-  signs.working = phase_ == Phase::working;
+  signs.working = phase_ == Phase::working && signs.paused.empty();
   return judge(
       signs, bench_.loop.now(),
       {.look_every = bench_.options.limits.poll_interval, .lease_every = bench_.options.lease_ttl / 3});

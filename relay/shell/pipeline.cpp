@@ -125,7 +125,7 @@ void Pipeline::turn() {
   if (restart_wanted_ && !restarting_ && now >= restart_at_) restart_producer();
   hand_over(now);
   if (phase_ == Phase::draining) finish_draining(now);
-  if (phase_ == Phase::working) claim(now);
+  if (phase_ == Phase::working && !paused()) claim(now);
   bench_.gate.forget(bench_.plan.oldest_open());
   sleeper_.pump(now, phase_ == Phase::working);
   if (phase_ == Phase::stopping) keep_stopping(now);
@@ -148,7 +148,7 @@ void Pipeline::arm(MonoTime now) {
   if (transactions_) wake(transactions_->wake_at());
   if (!tenure_.asking() && (phase_ != Phase::stopping || tenure_.active())) wake(tenure_.next_request());
   if (tenure_.active()) wake(tenure_.ends_at());
-  if (phase_ == Phase::working) wake(bench_.plan.wake_at());
+  if (phase_ == Phase::working && !paused()) wake(bench_.plan.wake_at());
   if (phase_ == Phase::stopping) wake(stop_by_);
   if (draining_since_) wake(*draining_since_ + bench_.options.stop_timeout);
   if (restart_wanted_ && !restarting_) wake(restart_at_);
@@ -203,6 +203,7 @@ void Pipeline::leased(Result<LeaseReply> reply) {
     drain("lanes_dealt_anew");
   }
   bench_.alone = reply->instances <= 1;
+  note_paused(reply->paused.value_or(""));
   apply_lanes();
   if (!tenure_.active() && phase_ != Phase::stopping && !std::exchange(standby_said_, true))
     bench_.log.info("standby", {{"owner", reply->other_owner},
@@ -432,33 +433,6 @@ void Pipeline::claimed(const Claim& claim, const Sent& sent, Result<Batch> batch
   const ClaimYield yield = take(claim, std::move(*batch), now);
   note_look(yield, now);
   bench_.plan.claimed(claim, yield, now);
-}
-
-// A look that finds nothing, with nothing in flight, owes nothing. One whose rows are dropped again and again
-// does.
-void Pipeline::note_look(const ClaimYield& yield, MonoTime now) {
-  Signs& signs = bench_.signs;
-  signs.look_answered = now;
-  if (yield.rows > 0)
-    signs.taken_on(now);
-  else if (yield.dropped == 0 && bench_.flight.rows() == 0)
-    signs.owing.reset();
-}
-
-void Pipeline::note_postgres(LinkState state, const std::string& why) {
-  Signs& signs = bench_.signs;
-  signs.postgres_down = state == LinkState::down ? std::optional{bench_.loop.now()} : std::nullopt;
-  if (state == LinkState::up) return;
-  signs.postgres_losses += 1;
-  signs.postgres_error = why;
-}
-
-void Pipeline::note_kafka(LinkState state, const std::string& why) {
-  Signs& signs = bench_.signs;
-  signs.kafka_down = state == LinkState::down ? std::optional{bench_.loop.now()} : std::nullopt;
-  if (state == LinkState::up) return;
-  signs.kafka_losses += 1;
-  signs.kafka_error = why;
 }
 
 ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {

@@ -61,6 +61,8 @@ class Pipeline {
   void arm(MonoTime now);
   void keep_tenure(MonoTime now);
   void leased(Result<LeaseReply> reply);
+  void note_paused(std::string reason);
+  [[nodiscard]] bool paused() const { return !bench_.signs.paused.empty(); }
   void tenure_changed(Tenure::Change change);
   void lanes_gained();
   void apply_lanes();

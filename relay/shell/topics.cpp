@@ -266,14 +266,19 @@ void Topics::probe(Topic& topic) {
 }
 
 void Topics::release(Topic& topic) {
-  bench_.source.release(target_of(topic), [this, &topic](Status status) {
-    crash_here(CrashPoint::relay_topic_released, status);
+  bench_.source.release(target_of(topic), [this, &topic](Result<Release> released) {
+    crash_here(CrashPoint::relay_topic_released, released);
     topic.probing = false;
-    if (status) {
+    if (released) {
       topic.held = false;
       topic.probe.reset();
       topic.refresh_at = bench_.loop.now();
-      bench_.log.info("topic_released", {{"topic", topic.name}});
+      if (*released == Release::done)
+        bench_.log.info("topic_released", {{"topic", topic.name}});
+      else
+        bench_.log.info("topic_stays_on_hold",
+                        {{"topic", topic.name},
+                         {"next", "Kafka has it; an operator's hold stays until `outboxd resume`"}});
     } else {
       topic.probe_at = bench_.loop.now() + topic.probe.next();
     }

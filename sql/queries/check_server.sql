@@ -17,4 +17,7 @@ SELECT current_setting('server_version_num')::int AS version,
        (SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()
           AND prepared < clock_timestamp() - interval '5 minutes') AS prepared_transactions,
        (SELECT string_agg(slot_name, ', ' ORDER BY slot_name) FROM pg_replication_slots
-        WHERE NOT active AND restart_lsn IS NOT NULL) AS idle_slots
+        WHERE NOT active AND restart_lsn IS NOT NULL) AS idle_slots,
+       current_setting('wal_level') AS wal_level,
+       current_setting('synchronous_standby_names') AS standbys_wanted,
+       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS standbys_in_sync

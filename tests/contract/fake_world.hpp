@@ -48,6 +48,7 @@ class FakeWorld {
   [[nodiscard]] bool hold_exists(const relay::HoldTarget& target) const {
     return database_.holds().contains(target);
   }
+  void pause(std::optional<std::string> reason) { database_.paused = std::move(reason); }
   [[nodiscard]] relay::Source& source() { return source_; }
 
   void pump(const std::function<bool()>& until) {

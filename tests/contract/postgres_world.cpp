@@ -121,6 +121,13 @@ void PostgresWorld::replay(std::int64_t id) {
       std::to_string(id));
 }
 
+void PostgresWorld::pause(std::optional<std::string> reason) {
+  if (reason)
+    sql("SELECT {{schema}}.outbox_pause('pipeline', NULL, NULL, $1, 'somebody')", pg::Params{}.text(*reason));
+  else
+    sql("SELECT {{schema}}.outbox_resume('pipeline', NULL, NULL, '', 'somebody')");
+}
+
 bool PostgresWorld::hold_exists(const relay::HoldTarget& target) {
   pg::Params params;
   params.text(target.scope == relay::HoldScope::key ? "key" : "topic").text(target.topic).text(target.key);

@@ -41,6 +41,7 @@ class PostgresWorld {
   void remove(std::int64_t id);
   void replay(std::int64_t id);
   [[nodiscard]] bool hold_exists(const relay::HoldTarget& target);
+  void pause(std::optional<std::string> reason);
   [[nodiscard]] relay::PostgresSource& source() { return *source_; }
   void pump(const std::function<bool()>& until);
   void pass(Millis time);

@@ -10,9 +10,9 @@
 //   PENDING again with
 //                                                a higher generation
 //   bool hold_exists(const HoldTarget&)
-//   Source& source()
-//   void pump(const std::function<bool()>& until)    turns the loop until then; throws after a deadline
-//   void pass(Millis)                            lets time go by
+//   void pause(std::optional<std::string> reason)    as an operator does it to the whole pipeline; nullopt:
+//   lets it go Source& source() void pump(const std::function<bool()>& until)    turns the loop until then;
+//   throws after a deadline void pass(Millis)                            lets time go by
 
 #include <doctest/doctest.h>
 
@@ -147,8 +147,8 @@ void hold(World& world, const relay::HoldTarget& target, const std::string& reas
   asked<void>(world, [&](auto done) { world.source().hold(target, reason, std::move(done)); });
 }
 template <class World>
-void release(World& world, const relay::HoldTarget& target) {
-  asked<void>(world, [&](auto done) { world.source().release(target, std::move(done)); });
+relay::Release release(World& world, const relay::HoldTarget& target) {
+  return asked<relay::Release>(world, [&](auto done) { world.source().release(target, std::move(done)); });
 }
 template <class World>
 void bury(World& world, const relay::DeadRow& row) {
@@ -217,6 +217,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_give_back_late, World);    \
   TEST_CASE_TEMPLATE_INVOKE(source_leave, World);             \
   TEST_CASE_TEMPLATE_INVOKE(source_lanes_dealt_anew, World);  \
+  TEST_CASE_TEMPLATE_INVOKE(source_paused, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_pin, World);               \
   TEST_CASE_TEMPLATE_INVOKE(source_asleep, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_ledger, World);            \

@@ -153,6 +153,20 @@ TEST_CASE_TEMPLATE_DEFINE(
   CHECK(again.held.size() == 8);
 }
 
+TEST_CASE_TEMPLATE_DEFINE(
+    "every owner hears with its lease that an operator has paused the pipeline, and why", World,
+    source_paused) {
+  World world;
+  CHECK_FALSE(lease(world, "a").paused.has_value());
+  world.pause("the bank's holiday");
+  for (const char* owner : {"a", "b"}) {
+    const auto paused = lease(world, owner).paused.value_or("");
+    CHECK_MESSAGE(paused.find("the bank's holiday") != std::string::npos, paused);
+  }
+  world.pause(std::nullopt);
+  CHECK_FALSE(lease(world, "b").paused.has_value());
+}
+
 TEST_CASE_TEMPLATE_DEFINE("the first pinned partition count of a topic stays until it is replaced", World,
                           source_pin) {
   World world;

@@ -29,6 +29,40 @@ TEST_CASE("outboxd consumer maintain drops the days that every consumer may forg
   CHECK(again.output == "0 partitions made, 0 dropped, 0 rows purged\n");
 }
 
+TEST_CASE(
+    "outboxd consumer purge forgets old ids without a time, keeps what waits and what has one, and says "
+    "why") {
+  OutboxDatabase service;
+  const test::CliFolder folder;
+  // 1 to 5 without a time: old; of another consumer; young; dead; old. The sixth has a time.
+  ask(service.sql(),
+      "INSERT INTO processed_msgs (consumer, msg_id, id_time, state, payload_sha256, topic, partition, "
+      "\"offset\", "
+      "processed_at) SELECT v.consumer, v.id::uuid, outbox_id_time(v.id::uuid), v.state, sha256('x'), 't', "
+      "0, 0, v.at "
+      "FROM (VALUES ('c', '11111111-0000-4000-8000-000000000001', 'applied', now() - interval '9 days'), "
+      "('d', '22222222-0000-4000-8000-000000000001', 'applied', now() - interval '9 days'), "
+      "('c', '33333333-0000-4000-8000-000000000001', 'applied', now()), "
+      "('c', '44444444-0000-4000-8000-000000000001', 'dead', now() - interval '9 days'), "
+      "('c', '55555555-0000-4000-8000-000000000001', 'discarded', now() - interval '9 days'), "
+      "('c', outbox_uuid_v7()::text, 'applied', now() - interval '9 days')) v (consumer, id, state, at)");
+  const auto purge = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"consumer", "purge",     "--uri",    service.uri(), "--consumer", "c",
+                                  "--before", "yesterday", "--reason", "disk",        "--by",       "tester"};
+    args.insert(args.end(), more.begin(), more.end());
+    return folder.outboxd(args);
+  };
+  CHECK(purge({"--dry-run"}).output == "c: would forget 2 ids without a time\n");
+  CHECK(ask(service.sql(), "SELECT count(*) FROM processed_msgs") == "6");
+  const auto done = purge({});
+  CHECK_MESSAGE(done.output == "c: forgot 2 ids without a time\n", done.errors);
+  CHECK(ask(service.sql(), "SELECT left(msg_id::text, 8) FROM processed_msgs_timeless ORDER BY 1") ==
+        "22222222 33333333 44444444");
+  CHECK(ask(service.sql(), "SELECT count(*) FROM processed_msgs") == "4");
+  CHECK(ask(service.sql(), "SELECT action, rows, person, reason FROM outbox_operation") ==
+        "purge|2|tester|disk");
+}
+
 TEST_CASE("outboxd consumer says what to do where the tables are missing, and needs to know the database") {
   const test::TestDatabase empty;
   const test::CliFolder folder;

@@ -28,7 +28,7 @@ class Served {
  public:
   explicit Served(const std::string& address, HttpLimits limits = {}) {
     server_ = std::make_unique<HttpServer>(
-        loop_, parse_listen_address(address).value(), limits, [](std::string_view target) {
+        loop_, parse_listen_address(address).value(), limits, [](std::string_view target, std::string_view) {
           return HttpAnswer{.status = 200, .body = "you asked for " + std::string{target}};
         });
     on_loop([this] {

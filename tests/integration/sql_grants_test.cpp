@@ -113,15 +113,24 @@ TEST_CASE("a consumer may record what it did and can't touch the outbox without 
 TEST_CASE("an operator reads everything and changes rows through functions only") {
   OutboxDatabase outbox;
   auto person = outbox.with_roles().as("outbox_operator");
-  check_allowed(person, {"SELECT * FROM outbox_msg", "SELECT * FROM dead_msgs",
-                         "SELECT * FROM processed_msgs", "SELECT outbox_dead_retry(1)",
-                         "SELECT outbox_dead_discard(1, 'r')", "SELECT outbox_cancel(gen_random_uuid())",
-                         "SELECT outbox_release('public.outbox_msg', 'topic', 't')",
-                         "UPDATE dead_msgs SET resolved_at = now(), resolution = 'x'"});
+  check_allowed(
+      person,
+      {"SELECT * FROM outbox_msg", "SELECT * FROM dead_msgs", "SELECT * FROM processed_msgs",
+       "SELECT outbox_dead_retry(1)", "SELECT outbox_dead_discard(1, 'r')",
+       "SELECT outbox_cancel(gen_random_uuid())", "SELECT outbox_release('public.outbox_msg', 'topic', 't')",
+       "SELECT outbox_pause('pipeline', NULL, NULL, 'r', 'p')",
+       "SELECT outbox_resume('pipeline', NULL, NULL, 'r', 'p')",
+       "SELECT outbox_operation_begin('replay', '{}', 'r', 'p')",
+       "SELECT outbox_replay((SELECT max(id) FROM outbox_operation), 0, NULL, 't', NULL, NULL, NULL, 9)",
+       "SELECT outbox_operation_begin('purge', '{}', 'r', 'p')",
+       "SELECT outbox_purge((SELECT max(id) FROM outbox_operation), 0, 'SENT', now(), NULL, 9)",
+       "SELECT * FROM outbox_operation", "UPDATE dead_msgs SET resolved_at = now(), resolution = 'x'"});
   check_denied(person, {"UPDATE outbox_msg SET status = 'SENT'", "DELETE FROM outbox_msg",
                         "INSERT INTO outbox_msg (topic) VALUES ('t')", "UPDATE dead_msgs SET body = NULL",
                         "DELETE FROM outbox_hold", "UPDATE outbox_lease SET epoch = 0",
-                        "SELECT setval('outbox_asleep', 1)", "SELECT outbox_dead_end(1, 'SENT', '')"});
+                        "SELECT setval('outbox_asleep', 1)", "SELECT outbox_dead_end(1, 'SENT', '')",
+                        "DELETE FROM outbox_operation", "UPDATE outbox_operation SET person = ''",
+                        "SELECT outbox_operation_step(1, 'purge', 1)"});
 }
 
 TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a header") {
@@ -133,12 +142,31 @@ TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a he
        "SELECT source, scope, topic, since FROM outbox_hold", "SELECT * FROM outbox_lease",
        "SELECT * FROM outbox_instance", "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
        "SELECT version FROM outbox_migration"});
-  check_denied(monitor, {"SELECT body FROM outbox_msg", "SELECT msg_key FROM outbox_msg",
-                         "SELECT headers FROM outbox_msg", "SELECT payload_sha256 FROM processed_msgs",
-                         "SELECT last_error FROM outbox_msg", "SELECT msg_key FROM outbox_hold",
-                         "SELECT body FROM dead_msgs", "SELECT body FROM " + any_partition(outbox),
-                         "UPDATE outbox_msg SET status = 'SENT'",
-                         "SELECT outbox_release('public.outbox_msg', 'topic', 't')"});
+  check_denied(
+      monitor,
+      {"SELECT body FROM outbox_msg", "SELECT msg_key FROM outbox_msg", "SELECT headers FROM outbox_msg",
+       "SELECT payload_sha256 FROM processed_msgs", "SELECT last_error FROM outbox_msg",
+       "SELECT msg_key FROM outbox_hold", "SELECT body FROM dead_msgs",
+       "SELECT body FROM " + any_partition(outbox), "UPDATE outbox_msg SET status = 'SENT'",
+       "SELECT outbox_release('public.outbox_msg', 'topic', 't')",
+       "SELECT outbox_pause('pipeline', NULL, NULL, '', '')", "SELECT reason FROM outbox_operation"});
+}
+
+TEST_CASE("an operation is its beginner's, of its own action, and purges only what is settled") {
+  OutboxDatabase outbox;
+  outbox.with_roles();
+  auto owner = outbox.session();
+  ask(owner, "SELECT outbox_operation_begin('replay', '{}', 'r', 'p')");
+  CHECK(refusal(owner, "SELECT outbox_purge(1, 0, 'SENT', now(), NULL, 9)") == "22023");
+  CHECK(refusal(owner, "SELECT outbox_replay(2, 0, NULL, 't', NULL, NULL, NULL, 9)") == "22023");
+  CHECK(refusal(owner, "SELECT outbox_replay(1, 0, NULL, 't', NULL, NULL, NULL, 9)") == "accepted");
+  auto relay = outbox.session("outbox_relay");
+  CHECK(refusal(relay, "SELECT outbox_replay(1, 0, NULL, 't', NULL, NULL, NULL, 9)") == "22023");
+  ask(owner, "SELECT outbox_operation_begin('purge', '{}', 'r', 'p')");
+  for (const char* status : {"PENDING", "HELD", "DEAD"})
+    CHECK(refusal(owner, "SELECT outbox_purge(2, 0, '" + std::string{status} + "', now(), NULL, 9)") ==
+          "22023");
+  CHECK(refusal(owner, "SELECT outbox_purge(2, 0, 'SENT', now() + interval '1 h', NULL, 9)") == "22023");
 }
 
 // Laws over everything that the schema holds, so that what is added later is judged, too.

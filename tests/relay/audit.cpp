@@ -2,6 +2,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <array>
 #include <memory>
 #include <stdexcept>
 
@@ -27,16 +28,28 @@ void produce(rd_kafka_t* client, const RecordOf& record) {
   for (const auto& [name, value] : record.headers)
     rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), value.data(),
                         static_cast<ssize_t>(value.size()));
-  const auto bytes = [](const std::optional<std::string>& text) {
-    return text ? const_cast<char*>(text->data()) : nullptr;
+  const auto field = [](rd_kafka_vtype_t type, const std::optional<std::string>& text) {
+    rd_kafka_vu_t out{};
+    out.vtype = type;
+    out.u.mem.ptr = text ? const_cast<char*>(text->data()) : nullptr;
+    out.u.mem.size = text ? text->size() : 0;
+    return out;
   };
-  const auto size = [](const std::optional<std::string>& text) { return text ? text->size() : 0; };
-  must_kafka(rd_kafka_producev(
-                 client, RD_KAFKA_V_TOPIC(record.topic.c_str()), RD_KAFKA_V_PARTITION(record.partition),
-                 RD_KAFKA_V_KEY(bytes(record.key), size(record.key)),
-                 RD_KAFKA_V_VALUE(bytes(record.body), size(record.body)),
-                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END),
-             "producing");
+  std::array<rd_kafka_vu_t, 7> fields{};
+  fields[0].vtype = RD_KAFKA_VTYPE_TOPIC;
+  fields[0].u.cstr = record.topic.c_str();
+  fields[1].vtype = RD_KAFKA_VTYPE_PARTITION;
+  fields[1].u.i32 = record.partition;
+  fields[2] = field(RD_KAFKA_VTYPE_KEY, record.key);
+  fields[3] = field(RD_KAFKA_VTYPE_VALUE, record.body);
+  fields[4].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
+  fields[4].u.i = RD_KAFKA_MSG_F_COPY;
+  fields[5].vtype = RD_KAFKA_VTYPE_HEADERS;
+  fields[5].u.headers = headers;
+  const auto at = std::chrono::system_clock::now() - record.age;
+  fields[6].vtype = RD_KAFKA_VTYPE_TIMESTAMP;
+  fields[6].u.i64 = std::chrono::duration_cast<Millis>(at.time_since_epoch()).count();
+  must_kafka(rd_kafka_produceva(client, fields.data(), fields.size()), "producing");
   must_kafka(rd_kafka_flush(client, wait_ms), "flushing");
 }
 
@@ -127,7 +140,7 @@ void Audit::process(const Written& row, std::int64_t offset, const std::optional
 }
 
 Written Audit::send(const std::optional<std::string>& key, const std::optional<std::string>& body) {
-  const Written row = write(key, body);
+  Written row = write(key, body);
   const auto offset = publish(record_of(row, key, body));
   mark(row, 0, offset);
   process(row, offset, body);

@@ -24,6 +24,7 @@ struct RecordOf {
   std::optional<std::string> key{};
   std::optional<std::string> body{};
   std::vector<std::pair<std::string, std::string>> headers{};
+  Millis age{0};  ///< how long ago its timestamp says that it was
 };
 
 /// How the record's transaction ends; none: it is in no transaction.

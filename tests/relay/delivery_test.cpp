@@ -87,6 +87,7 @@ TEST_CASE("a body arrives byte for byte, whatever its type") {
     const std::string wanted =
         type == relay::BodyType::jsonb ? rig.ask("SELECT body::text FROM outbox_msg") : exact;
     CHECK(records[0].body == wanted);
+    CHECK(rig.outboxd({"reconcile", "--strict"}).status.code == 0);
   }
 }
 

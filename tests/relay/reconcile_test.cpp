@@ -311,6 +311,25 @@ TEST_CASE("reconcile says what it cannot know: expired, compacted, deleted") {
     CHECK(done.found() == "");
     CHECK(done.unknown("kafka", "row_gone") == 1);
   }
+  SUBCASE("a row that was removed once it was older than retention.replay_window") {
+    Spoilt audit("poll_interval: 100ms", {{"retention.ms", "-1"}});
+    auto old = audit.rows.back();
+    old.id = 12'345;
+    auto record = audit.record_of(old, "k", "3");
+    record.age = std::chrono::hours{24 * 8};
+    audit.publish(record);
+    const auto done = reconcile(audit);
+    CHECK(done.found() == "");
+    CHECK(done.unknown("kafka", "row_gone") == 1);
+  }
+  SUBCASE("a row that was purged") {
+    Spoilt audit;
+    REQUIRE(audit.rig().outboxd({"purge", "--before", "now", "--reason", "disk"}).status.code == 0);
+    REQUIRE(audit.ask("SELECT count(*) FROM outbox_msg") == "0");
+    const auto done = reconcile(audit);
+    CHECK(done.found() == "");
+    CHECK(done.unknown("kafka", "row_gone") == 3);
+  }
   SUBCASE("a compacted topic may have replaced a record") {
     Spoilt audit("poll_interval: 100ms", {{"cleanup.policy", "compact"}});
     const auto row = audit.write("k", "5");

@@ -46,18 +46,20 @@ TEST_CASE("every word of every choice means the enum of its name") {
   CHECK(with("    source: { on_dead: continue }\n").source.on_dead == relay::OnDead::let_pass);
   CHECK(with("    publish: { headers: plain }\n").publish.headers == relay::HeaderPreset::plain);
   CHECK(with("    publish: { headers: cloudevents }\n").publish.headers == relay::HeaderPreset::cloudevents);
+  CHECK(with("    publish: { tracestate: pass }\n").publish.tracestate == relay::Tracestate::pass);
+  CHECK(with("    publish: { tracestate: stamp }\n").publish.tracestate == relay::Tracestate::stamp);
   CHECK(with("    publish: { headers: debezium }\n").publish.headers == relay::HeaderPreset::debezium);
   CHECK(with("    delivery: at_least_once\n").delivery == Delivery::at_least_once);
   const auto log = [](const std::string& level, const std::string& format) {
     const auto loaded = parse(smallest("", "log: { level: " + level + ", format: " + format + " }\n"),
                               Outside{}.surroundings());
     REQUIRE(loaded);
-    return loaded->config.log;
+    return std::pair{loaded->config.log.level, loaded->config.log.format};
   };
-  CHECK(log("debug", "text") == Log{LogLevel::debug, LogFormat::text});
-  CHECK(log("info", "json") == Log{LogLevel::info, LogFormat::json});
-  CHECK(log("warn", "json") == Log{LogLevel::warn, LogFormat::json});
-  CHECK(log("error", "json") == Log{LogLevel::error, LogFormat::json});
+  CHECK(log("debug", "text") == std::pair{LogLevel::debug, LogFormat::text});
+  CHECK(log("info", "json") == std::pair{LogLevel::info, LogFormat::json});
+  CHECK(log("warn", "json") == std::pair{LogLevel::warn, LogFormat::json});
+  CHECK(log("error", "json") == std::pair{LogLevel::error, LogFormat::json});
 }
 
 TEST_CASE("a section whose every line is commented out has its defaults") {
@@ -195,6 +197,11 @@ TEST_CASE("a fault stays on one line, and shows only the beginning of an endless
       faults_of(smallest("    source: { mode: \"a\\nb" + std::string(5000, 'x') + "\" }\n"));
   CHECK(std::ranges::count(faults, '\n') == 1);
   CHECK(faults.size() < 300);
+}
+
+TEST_CASE("what a parser or a file name puts into a fault starts no line and moves no cursor") {
+  const Fault fault{.place = {3, 1}, .path = "a\tb", .message = "unknown escape character: \n\x1b[2J\x7f"};
+  CHECK(fault.text("f\r") == "f\\x0d:3:1: a\\x09b: unknown escape character: \\x0a\\x1b[2J\\x7f");
 }
 
 TEST_CASE("a file that cannot be read is one fault") {

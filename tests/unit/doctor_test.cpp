@@ -57,6 +57,10 @@ TEST_CASE("faults of a server are found: old version, standby, fsync off, clock,
   f = fit_server();
   f.prepared_transactions = 1;
   CHECK(of(judge_server(f, pipeline(), limits), "postgres.old_transaction") == Severity::warning);
+  f = fit_server();
+  f.standbys_wanted = "away";
+  f.sees_others = false;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.replication") == Severity::note);
 }
 
 TEST_CASE("a pooler is a warning with notifications, and fine otherwise") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -203,4 +204,39 @@ TEST_CASE("the encoded size is never below the true one, and hardly above it") {
       }
     }
   }
+}
+
+TEST_CASE("tracestate is stamped with pipeline and row only where it is asked for and a trace is there") {
+  const std::vector<Header> traced{
+      {"traceparent", "00-a-b-01"}, {"tracestate", "other=1, outboxd=old:1 ,x=2"}, {"z", "1"}};
+  const auto stamping = [](std::span<const Header> headers) {
+    Envelope envelope{{.tracestate = Tracestate::stamp, .source = "payments"}};
+    return headers_of(envelope, message_with(headers));
+  };
+  auto passing = make(HeaderPreset::plain);
+  CHECK(headers_of(passing, message_with(traced)) ==
+        own_and({{"traceparent", "00-a-b-01"}, {"tracestate", "other=1, outboxd=old:1 ,x=2"}, {"z", "1"}}));
+  CHECK(
+      stamping(traced) ==
+      own_and({{"traceparent", "00-a-b-01"}, {"z", "1"}, {"tracestate", "outboxd=payments:42,other=1,x=2"}}));
+  const std::vector<Header> bare{{"traceparent", "00-a-b-01"}};
+  CHECK(stamping(bare) == own_and({{"traceparent", "00-a-b-01"}, {"tracestate", "outboxd=payments:42"}}));
+  const std::vector<Header> untraced{{"tracestate", "other=1"}};
+  CHECK(stamping(untraced) == own_and({{"tracestate", "other=1"}}));
+}
+
+TEST_CASE("a stamped tracestate has 32 entries at the most, and its size is foreseen") {
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += (many.empty() ? "k" : ",k") + std::to_string(i) + "=v";
+  const std::vector<Header> traced{{"traceparent", "00-a-b-01"}, {"tracestate", many}};
+  Envelope envelope{{.tracestate = Tracestate::stamp, .source = "payments"}};
+  const auto headers = headers_of(envelope, message_with(traced));
+  CHECK(std::ranges::count(headers.back().second, ',') == 31);
+  auto passing = make(HeaderPreset::plain);
+  const std::vector<Header> bare{{"traceparent", "00-a-b-01"}};
+  const Message message = message_with(bare);
+  const auto stamp = headers_of(envelope, message).back();
+  CHECK(envelope.encoded_size(message) >=
+        passing.encoded_size(message) + static_cast<std::int64_t>(stamp.first.size() + stamp.second.size()) +
+            2);
 }

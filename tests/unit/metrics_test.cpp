@@ -24,6 +24,7 @@ PipelineView full_view() {
   view.figures.counters.marked = 42;
   view.figures.lanes = {Lease{LaneId{3}, Epoch{7}}};
   view.figures.topics = {{.name = "payment.created", .state = "ready", .counters = {.published = 5}}};
+  view.kafka = KafkaStatistics{.brokers = {{.name = "b:9092", .up = true}}};
   view.survey.taken_at = MonoTime{};
   view.survey.facts.partitions_ahead = Millis{86'400'000};
   view.survey.facts.counts.pending = 4;
@@ -101,6 +102,39 @@ TEST_CASE("who holds vacuum back is named while it is open for long, and not bef
   CHECK(has_line(scraped(view), line));
   view.survey.facts.horizon->open = Millis{9999};
   CHECK_FALSE(has_line(scraped(view), line));
+}
+
+TEST_CASE(
+    "OpenMetrics: a counter's family is named without its ending, its sample with it, and the text ends") {
+  Exposition out;
+  out.add(metric("outboxd_marked_rows_total"), {"p"}, std::int64_t{5});
+  out.add(metric("outboxd_ready"), {"p"}, true);
+  const std::string plain = out.text();
+  CHECK(has_line(plain, "# TYPE outboxd_marked_rows_total counter"));
+  CHECK(plain.find("# EOF") == std::string::npos);
+  const std::string open = out.text(ExpositionFormat::openmetrics);
+  CHECK(has_line(open, "# TYPE outboxd_marked_rows counter"));
+  CHECK(has_line(open, "# HELP outboxd_marked_rows Rows marked SENT, or deleted."));
+  CHECK(has_line(open, "# TYPE outboxd_ready gauge"));
+  CHECK(has_line(open, R"(outboxd_marked_rows_total{pipeline="p"} 5)"));
+  CHECK(open.ends_with("\n# EOF\n"));
+}
+
+TEST_CASE("the asker chooses the format: OpenMetrics where it is wanted as much as plain text") {
+  const auto open = [](std::string_view accept) {
+    return format_accepted(accept) == ExpositionFormat::openmetrics;
+  };
+  CHECK(open(
+      "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
+      "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"));
+  CHECK(open("application/openmetrics-text"));
+  CHECK(open(" text/plain ; q=0.5 , application/openmetrics-text ; q=0.5 "));
+  CHECK_FALSE(open("text/plain,application/openmetrics-text;q=0.9"));
+  CHECK_FALSE(open("application/openmetrics-text;q=0"));
+  CHECK_FALSE(open("application/openmetrics-text;q=nonsense"));
+  CHECK_FALSE(open(""));
+  CHECK_FALSE(open("*/*"));
+  CHECK_FALSE(open(",;,=q;q=;"));
 }
 
 TEST_CASE("without a survey its figures are absent, not zero") {

@@ -41,6 +41,24 @@ TEST_CASE("a standby is ready, although it looks at no table") {
   CHECK(verdict(signs, 5003) == Verdict::ready);
 }
 
+TEST_CASE(
+    "a paused pipeline is well, whatever it does not look at, and still stuck or waiting where that is so") {
+  Signs signs = working();
+  signs.working = false;  // it claims nothing
+  signs.paused = "operator: migration";
+  signs.lease_answered = at(5000);
+  CHECK(verdict(signs, 5003) == Verdict::paused);
+  CHECK(judge(signs, at(5003), Patience{}).reason == "operator: migration");
+  CHECK(is_well(Verdict::paused));
+  CHECK(verdict(signs, 5020) == Verdict::stuck);  // no lease is answered
+  signs.lease_answered = at(5019);
+  signs.owing = at(5000);
+  CHECK(verdict(signs, 5020) == Verdict::stuck);  // what was claimed before is not settled
+  signs.owing.reset();
+  signs.kafka_down = at(5000);
+  CHECK(verdict(signs, 5020) == Verdict::waiting);
+}
+
 TEST_CASE("rows taken on and none settled: stuck after 10 s, within 15, with the reason") {
   Signs signs = working();
   signs.taken_on(at(1000));

@@ -1,17 +1,15 @@
 // `outboxd dead list|show|retry|discard`: an operator decides about messages that Kafka will never take.
 
 #include <CLI/CLI.hpp>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/dead/dead.hpp"
+#include "relay/commands/person.hpp"
 
 namespace outbox::commands {
 namespace {
@@ -105,13 +103,6 @@ ExitCode show(const Asked& asked) {
   std::fprintf(stderr, "outboxd: %s: no message %lld is dead\n", pipeline->name.c_str(),
                static_cast<long long>(asked.id));
   return ExitCode::failed;
-}
-
-// The database knows the role, which several people may share; this is who ran the program.
-std::string person() {
-  if (const char* sudo = std::getenv("SUDO_USER"); sudo != nullptr && *sudo != '\0') return sudo;
-  const passwd* user = ::getpwuid(::geteuid());
-  return user != nullptr ? user->pw_name : std::to_string(::geteuid());
 }
 
 Result<std::int64_t> act(const Asked& asked, Target& target, const DeadList& found) {

@@ -105,15 +105,18 @@ Status OutboxSide::begin(const RowFilter& filter) {
                    "42P01", "run `outboxd migrate`, or correct source.table");
   if (Status opened = open_view(*view_); !opened) return opened;
 
+  const std::string source = table_.schema + "." + table_.table;
   pg::Params times;
-  times.untyped(filter.since).untyped(filter.until).text(table_.quoted());
-  const auto span = view_->exec(queries::reconcile_span, times, pg::Format::binary);
+  times.untyped(filter.since).untyped(filter.until).text(table_.quoted()).text(source);
+  const auto span =
+      view_->exec(pg::fill_template(queries::reconcile_span, {{"schema", table_.quoted_schema()}}), times,
+                  pg::Format::binary);
   if (!span) return failure(span.error());
   span_ = {span->timestamptz(0, 0), span->timestamptz(0, 1), span->timestamptz(0, 2),
            span->timestamptz(0, 3)};
 
   pg::Params of_source;
-  of_source.text(table_.schema + "." + table_.table);
+  of_source.text(source);
   add_topics(of_source, filter);
   const auto topics = view_->exec(
       pg::fill_template(queries::reconcile_topics, {{"schema", table_.quoted_schema()}}), of_source);

@@ -41,7 +41,7 @@ struct RowSpan {
   WallTime since{};
   WallTime until{};
   WallTime now{};    ///< by the database's clock, when the view was opened
-  WallTime floor{};  ///< rows created before may have been dropped with their day
+  WallTime floor{};  ///< rows created before may have been dropped with their day, or purged
 };
 
 struct RowState {

@@ -13,7 +13,7 @@ using relay::PartitionEnds;
 using relay::ReadRecord;
 
 constexpr std::size_t batch_max = 500;
-constexpr Millis ends_for{1000};        // what is known of a partition's ends is asked again after this
+constexpr Millis ends_for{100};         // what is known of a partition's ends is asked again after this
 constexpr std::chrono::hours early{1};  // a relay's clock may lag behind the database's by this
 constexpr auto no_offset = std::numeric_limits<std::int64_t>::max();
 
@@ -94,14 +94,12 @@ class Walk {
 
   Status walk_partition(const std::string& topic, std::int32_t partition) {
     // What names no partition stands before the first one.
-    if (Status done = pass_until(topic, partition - 1, no_offset, Absence::no_partition); !done)
-      return done;
+    if (Status done = pass_until(topic, partition - 1, no_offset, Absence::no_partition); !done) return done;
     place_ = {.topic = topic, .partition = partition};
     if (Status asked = ask_ends(); !asked) return asked;
     const auto from = start_of(topic, partition);
     if (!from) return failure(from.error());
-    if (Status started = kafka_.start(topic, partition, *from, place_.ends.stable); !started)
-      return started;
+    if (Status started = kafka_.start(topic, partition, *from, place_.ends.stable); !started) return started;
     for (;;) {
       const auto record = kafka_.next(options_.patience);
       if (!record) return failure(record.error());
@@ -302,10 +300,17 @@ class Walk {
     return {};
   }
 
+  // Deleted when it was sent, or later with its day, by a purge, or as old.
+  bool may_be_gone(const Stray& s) const {
+    const RowSpan& span = outbox_.span();
+    return options_.rows_are_deleted || *s.own.created_at < span.floor ||
+           (options_.rows_kept_for && s.at < span.now - *options_.rows_kept_for);
+  }
+
   Status judge_stray(const Stray& s, const std::optional<RowState>& row) {
     Side& kafka = account_.kafka;
     if (!row) {
-      if (!options_.rows_are_deleted && *s.own.created_at >= outbox_.span().floor) {
+      if (!may_be_gone(s)) {
         say(kafka, of(s, Wrong::orphan, "the outbox has no such row"));
         return {};
       }

@@ -4,6 +4,7 @@
 // is looked up by its id, a few hundred at a time. Blocks; one thread.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,11 @@
 namespace outbox::commands {
 
 struct ReconcileOptions {
-  std::string source{};           ///< the pipeline's name: its records carry it as outbox-source
-  Millis grace{60'000};           ///< how long a message may be on its way to a consumer
-  bool rows_are_deleted = false;  ///< after_sent: delete
-  Millis patience{30'000};        ///< for Kafka
+  std::string source{};                   ///< the pipeline's name: its records carry it as outbox-source
+  Millis grace{60'000};                   ///< how long a message may be on its way to a consumer
+  bool rows_are_deleted = false;          ///< after_sent: delete
+  std::optional<Millis> rows_kept_for{};  ///< after they were sent; nullopt: for ever
+  Millis patience{30'000};                ///< for Kafka
   /// Whether a topic is compacted; asked only where a record is missing.
   std::function<bool(const std::string& topic)> compacted{};
 };

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
@@ -95,6 +96,9 @@ Result<Account> compare(const Asked& asked, const config::Pipeline& p) {
                    {.source = p.name,
                     .grace = Millis{asked.grace_s * 1000LL},
                     .rows_are_deleted = p.source.after_sent == relay::AfterSent::erase,
+                    .rows_kept_for = p.retention.old_rows == relay::OldRows::remove
+                                         ? std::optional{p.retention.replay_window}
+                                         : std::nullopt,
                     .patience = kafka_patience,
                     .compacted = Compacted{options}},
                    Listing{asked, p.name});

@@ -105,7 +105,7 @@ std::string holds_text(const StatusReport& report) {
   if (report.holds.empty()) return "";
   std::string out = "  holds " + with_commas(report.holds_total) + "\n";
   for (const HoldState& h : report.holds) {
-    out += "    " + h.scope + " " + shown(h.topic);
+    out += "    " + h.scope + (h.scope == "pipeline" ? " paused" : " " + shown(h.topic));
     if (h.scope == "key") out += " key " + shown(h.key);
     if (h.scope == "partition") out += " partition " + std::to_string(h.partition);
     out += "  since " + seconds(h.age) + "  " + shown(h.reason) + "\n";

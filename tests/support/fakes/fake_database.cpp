@@ -165,16 +165,17 @@ void FakeDatabase::set_held(const std::vector<RowId>& ids) {
   }
 }
 
-void FakeDatabase::release(const HoldTarget& target) {
+Release FakeDatabase::release(const HoldTarget& target) {
   const auto hold = holds_.find(target);
   if (target.scope == HoldScope::topic && hold != holds_.end() && !hold->second.starts_with("kafka: "))
-    return;
+    return Release::kept;
   releases_ += 1;
   holds_.erase(target);
   for (auto& [id, row] : rows_)
     if (row.status == RowStatus::held && row.topic == target.topic &&
         (target.scope == HoldScope::topic || row.key == target.key))
       row.status = RowStatus::pending;
+  return Release::done;
 }
 
 bool FakeDatabase::retry(RowId id) {
@@ -251,6 +252,7 @@ LeaseReply FakeDatabase::lease(const LeaseRequest& request, MonoTime now) {
   reply.lanes = static_cast<std::int16_t>(lanes_.size());
   reply.share = reply.lanes == wanted ? share_of(request.owner) : std::int16_t{0};
   reply.instances = static_cast<std::int32_t>(instances_.size());
+  reply.paused = paused;
   auto held = std::count_if(lanes_.begin(), lanes_.end(),
                             [&](const LaneRecord& lane) { return lane.owner == request.owner; });
   for (std::size_t i = 0; i < lanes_.size(); ++i) {

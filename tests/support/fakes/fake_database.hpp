@@ -57,7 +57,7 @@ class FakeDatabase {
   void bury(const relay::DeadRow& dead);
   void hold(const relay::HoldTarget& target, const std::string& reason) { holds_.emplace(target, reason); }
   void set_held(const std::vector<relay::RowId>& rows);
-  void release(const relay::HoldTarget& target);
+  [[nodiscard]] relay::Release release(const relay::HoldTarget& target);
   [[nodiscard]] std::vector<std::string> held_topics() const;
   [[nodiscard]] const std::map<relay::HoldTarget, std::string>& holds() const { return holds_; }
 
@@ -80,6 +80,7 @@ class FakeDatabase {
   bool checks_epochs = true;       ///< false: a mutant
   bool checks_generations = true;  ///< false: a mutant
   MonoTime asleep_until{};
+  std::optional<std::string> paused{};                   ///< by an operator: why
   std::function<void(const relay::SentRow&)> on_marked;  ///< the oracle's eye
   std::function<void()> on_lanes = [] {};                ///< what NOTIFY tells the instances
 

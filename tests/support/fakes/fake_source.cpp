@@ -60,8 +60,9 @@ void FakeSource::hold(HoldTarget target, std::string reason, DoneStatus done) {
 void FakeSource::set_held(std::vector<RowId> rows, DoneStatus done) {
   travel<void>([&db = database_, rows = std::move(rows)] { db.set_held(rows); }, std::move(done));
 }
-void FakeSource::release(HoldTarget target, DoneStatus done) {
-  travel<void>([&db = database_, target = std::move(target)] { db.release(target); }, std::move(done));
+void FakeSource::release(HoldTarget target, Done<Release> done) {
+  travel<Release>([&db = database_, target = std::move(target)] { return db.release(target); },
+                  std::move(done));
 }
 void FakeSource::held_topics(Done<std::vector<std::string>> done) {
   travel<std::vector<std::string>>([&db = database_] { return db.held_topics(); }, std::move(done));
