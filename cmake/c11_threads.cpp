@@ -1,6 +1,6 @@
-// C11 threads made of POSIX threads, for builds with the thread sanitizer alone: it knows threads by pthread_create, and
-// librdkafka makes its own by thrd_create, whose first allocation would then crash. librdkafka itself is not
-// instrumented: run such builds with TSAN_OPTIONS=suppressions=cmake/tsan.supp.
+// C11 threads made of POSIX threads, for builds with the thread sanitizer alone: it knows threads by
+// pthread_create, and librdkafka makes its own by thrd_create, whose first allocation would then crash.
+// librdkafka itself is not instrumented: run such builds with TSAN_OPTIONS=suppressions=cmake/tsan.supp.
 #include <pthread.h>
 #include <threads.h>
 

@@ -266,8 +266,8 @@ TEST_CASE_TEMPLATE_DEFINE("a purge reports each message once, delivered or unsen
     CHECK(*delivery.refusal == relay::Refusal::unsent);
     CHECK(!delivery.reason.empty());
   }
-  // The purge does not wait for the sending threads: what is published right after it may be dropped as well, and is sent
-  // again, as the relay does. The token of each try is another.
+  // The purge does not wait for the sending threads: what is published right after it may be dropped as well,
+  // and is sent again, as the relay does. The token of each try is another.
   std::size_t tries = 0;
   do {
     run.publish(*messages[500], 500 + tries);

@@ -24,7 +24,7 @@ class KafkaTransactorFixture {
     relay::KafkaTransactorOptions options;
     options.kafka.properties = {{"bootstrap.servers", cluster_.bootstrap()}};
     options.kafka.envelope.source = "contract";
-    options.pipeline = "contract";
+    options.pipeline = ledger;  // cases run side by side: one must not fence another
     options.ledger_topic = ledger;
     return options;
   }

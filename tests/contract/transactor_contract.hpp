@@ -61,6 +61,7 @@ class TransactorRun {
     std::optional<relay::TransactionEnd> end;
     start(who, seat, what, end);
     REQUIRE(fixture.until([&] { return end.has_value(); }));
+    if (end->error) MESSAGE(end->error->text());
     return *end;
   }
   void start(Who who, relay::Seat seat, const std::vector<std::pair<const OwnedMessage*, int>>& what,

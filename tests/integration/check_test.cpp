@@ -1,4 +1,4 @@
-// `outboxd check` on a database and a cluster that have one fault each: thirty-two that people really make.
+// `outboxd check` on a database and a cluster that have one fault each: thirty-one that people really make.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -299,25 +299,13 @@ TEST_CASE("check finds 29: a replication slot that nobody reads") {
   CHECK(result.of("postgres.idle_slots")["found"].get<std::string>().find("forgotten") != std::string::npos);
 }
 
-TEST_CASE("check finds 30: a synchronous standby that is away, and every commit with it") {
-  const PostgresServer server;
-  OutboxDatabase database({}, server.uri());
-  finds(checked(Place{.uri = database.uri()}), "postgres.replication", "ok");
-  ask(database.sql(), "ALTER SYSTEM SET synchronous_standby_names = 'away'");
-  ask(database.sql(), "SELECT pg_reload_conf()");
-  eventually("the server has read it", [&] {
-    return ask(database.sql(), "SELECT current_setting('synchronous_standby_names')") == "away";
-  });
-  finds(checked(Place{.uri = database.uri()}), "postgres.replication", "error");
-}
-
-TEST_CASE("check finds 31: a server that writes too little WAL for a standby or a recovery") {
+TEST_CASE("check finds 30: a server that writes too little WAL for a standby or a recovery") {
   const PostgresServer server({.settings = {{"wal_level", "minimal"}, {"max_wal_senders", "0"}}});
   const OutboxDatabase database({}, server.uri());
   finds(checked(Place{.uri = database.uri()}), "postgres.wal_level", "warning");
 }
 
-TEST_CASE("check finds 32: a topic that keeps messages for longer than a consumer remembers their ids") {
+TEST_CASE("check finds 31: a topic that keeps messages for longer than a consumer remembers their ids") {
   auto& kafka = KafkaCluster::shared();
   if (!kafka.real()) {
     MESSAGE("SKIPPED: a mock cluster has no topic settings");

@@ -1,5 +1,5 @@
-// Exactly once, simulated: what a read_committed reader sees, under commits whose end is not known, late commits,
-// fenced owners, replays, and lanes dealt anew.
+// Exactly once, simulated: what a read_committed reader sees, under commits whose end is not known, late
+// commits, fenced owners, replays, and lanes dealt anew.
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,6 @@
 
 namespace outbox::test {
 
-
 inline std::string join(const std::vector<std::string>& lines) {
   std::string out;
   for (std::size_t i = 0; i < lines.size() && i < 8; ++i) out += lines[i] + "\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
 
 namespace outbox::test {
 namespace {
@@ -189,7 +190,7 @@ bool FakeDatabase::retry(RowId id) {
     const StoredRow& other = entry.second;
     return other.status == RowStatus::dead && other.topic == row.topic && other.key == row.key;
   });
-  if (row.key && last) release({HoldScope::key, row.topic, *row.key});
+  if (row.key && last) std::ignore = release({HoldScope::key, row.topic, *row.key});
   return true;
 }
 
