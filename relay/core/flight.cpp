@@ -52,7 +52,6 @@ std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> 
 
 void Flight::drop_payload(Row& row) {
   bytes_ -= row.bytes;
-  if (row.away) away_bytes_ -= row.bytes;
   if (--row.batch->payloads == 0) row.batch->memory.clear();
 }
 
@@ -64,37 +63,11 @@ void Flight::ack(Row& row, Partition partition, Offset offset) {
   drop_payload(row);
 }
 
-void Flight::leave_away(Row& row) {
-  OUTBOX_CHECK(row.stage == Stage::published && !row.away, "a row is left away once, while Kafka owes it");
-  row.away = true;
-  away_rows_ += 1;
-  away_bytes_ += row.bytes;
-  lanes_[index(row.lease.lane)].away += 1;
-}
-
-std::int64_t Flight::load_rows_of(const LaneSet& lanes) const {
-  std::int64_t count = 0;
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
-    if (lanes.test(lane)) count += lanes_[lane].rows - lanes_[lane].away;
-  return count;
-}
-
-std::int64_t Flight::left_out(const LaneSet& lanes) const {
-  std::int64_t count = 0;
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
-    if (lanes.test(lane)) count += lanes_[lane].rows + std::ssize(excluded_[lane]);
-  return count;
-}
-
 void Flight::settle(Row& row) {
   OUTBOX_CHECK(row.stage != Stage::settled, "a row is settled once");
   OUTBOX_CHECK(row.stage != Stage::published, "a row is not settled while Kafka may still take it");
   if (row.stage != Stage::acked) drop_payload(row);
   row.stage = Stage::settled;
-  if (row.away) {
-    away_rows_ -= 1;
-    lanes_[index(row.lease.lane)].away -= 1;
-  }
   lanes_[index(row.lease.lane)].rows -= 1;
   rows_ -= 1;
   FlightBatch& batch = *row.batch;
@@ -103,11 +76,10 @@ void Flight::settle(Row& row) {
 
 std::vector<RowId> Flight::ids() const {
   std::vector<RowId> out;
-  out.reserve(static_cast<std::size_t>(left_out(LaneSet{}.set())));
+  out.reserve(static_cast<std::size_t>(rows_));
   for (const FlightBatch& batch : batches_)
     for (const Row& row : batch.rows)
       if (row.stage != Stage::settled) out.push_back(row.message.id);
-  for (const auto& lane : excluded_) out.insert(out.end(), lane.begin(), lane.end());
   return out;
 }
 
@@ -127,8 +99,7 @@ std::int64_t Flight::rows_of(const LaneSet& lanes) const {
 }
 
 std::vector<RowId> Flight::ids(LaneId lane) const {
-  const auto& excluded = excluded_[index(lane)];
-  std::vector<RowId> out(excluded.begin(), excluded.end());
+  std::vector<RowId> out;
   if (rows_of(lane) == 0) return out;
   for (const FlightBatch& batch : batches_)
     for (const Row& row : batch.rows)

@@ -50,11 +50,6 @@ Judgement judge(const Signs& signs, MonoTime now, const Patience& patience) {
   if (over(asked, patience.limit + patience.lease_every)) {
     return {Verdict::stuck, "no lease was answered for " + for_seconds(asked, now)};
   }
-  if (signs.partitions_away > 0 && signs.owing && over(*signs.owing, patience.limit)) {
-    return {Verdict::waiting, std::to_string(signs.partitions_away) +
-                                  " partitions of Kafka do not answer, for " +
-                                  for_seconds(*signs.owing, now)};
-  }
   if (signs.owing && over(*signs.owing, patience.limit)) {
     return {Verdict::stuck, "rows are in flight, and none was settled for " + for_seconds(*signs.owing, now)};
   }

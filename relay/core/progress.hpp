@@ -24,9 +24,8 @@ struct Signs {
   std::string kafka_error{};
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
-  std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
-  std::string paused{};              ///< why an operator has paused it; empty: nobody has
-  bool working = false;              ///< lanes are leased, worked, and not paused
+  std::string paused{};  ///< why an operator has paused it; empty: nobody has
+  bool working = false;  ///< lanes are leased, worked, and not paused
   bool stopping = false;
 
   /// Rows were marked, buried or held. `rows_left`: still in flight.

@@ -142,7 +142,6 @@ void Pipeline::arm(MonoTime now) {
   };
   wake(settler_.wake_at());
   wake(topics_.wake_at());
-  wake(publisher_.wake_at());
   wake(marker_.wake_at());
   wake(sleeper_.wake_at());
   if (transactions_) wake(transactions_->wake_at());

@@ -42,8 +42,7 @@ std::string_view to_string(Topic::State state) noexcept {
 
 bool Topic::idle() const {
   const bool settled = state == State::ready || state == State::unknown;
-  return settled && waiting.empty() && in_flight == 0 && busy.empty() && stragglers.away_count() == 0 &&
-         !refreshing && !held && !probing;
+  return settled && waiting.empty() && in_flight == 0 && busy.empty() && !refreshing && !held && !probing;
 }
 
 Topic& Topics::of(std::string_view name) {

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "relay/core/stragglers.hpp"
 #include "relay/shell/workbench.hpp"
 
 namespace outbox::relay {
@@ -49,7 +48,6 @@ struct Topic {
   std::int64_t in_flight = 0;   ///< published, not reported
   MonoTime careful_until{};     ///< a refusal was seen: one message a partition in flight
   std::set<std::int32_t> busy;  ///< partitions with a message in flight, while careful
-  Stragglers stragglers;
 
   bool held = false;  ///< by a relay's hold; probed
   MonoTime probe_at{};

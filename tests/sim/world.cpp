@@ -248,7 +248,7 @@ void World::strike() {
   if (!striking_) return;
   const auto which = static_cast<std::size_t>(chance_.between(0, options_.relays - 1));
   Process& p = *processes_[which];
-  switch (chance_.between(1, 9)) {
+  switch (chance_.between(1, 8)) {
     case 7:
       mend();
       break;
@@ -271,10 +271,6 @@ void World::strike() {
       if (options_.server_clock == ServerClock::jumps)
         database_.clock_step += std::chrono::hours{chance_.one_in(2) ? 24 : -24};
       if (p.pipeline) p.loop->step_wall(std::chrono::hours{chance_.one_in(2) ? 24 : -24});
-      break;
-    case 8:
-      kafka_.partition_away_until[{"plain", static_cast<std::int32_t>(chance_.between(0, 2))}] =
-          clock_.now() + chance_.micros(500'000, 6'000'000);
       break;
     default:
       kafka_.create("plain", kafka_.find("plain")->partitions + 1);

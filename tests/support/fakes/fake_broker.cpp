@@ -44,7 +44,7 @@ void FakeBroker::send(const std::shared_ptr<Producer>& producer, const Lane& lan
     producer->on_the_way[lane] = batch;
     const Micros travel =
         chance_.one_in(faults_.slow_one_in) ? chance_.micros(100'000, 4'000'000) : chance_.micros(200, 3000);
-    const MonoTime lands = std::max(clock_.now() + travel, kafka_.answers_from(lane.first, lane.second));
+    const MonoTime lands = std::max(clock_.now() + travel, kafka_.away_until);
     clock_.at(lands, [this, producer, lane, batch = std::move(batch)]() mutable {
       arrive(producer, lane, std::move(batch));
     });
