@@ -65,6 +65,7 @@ struct FaultProxy::State {
 
     void start() {
       server.async_connect(loopback(state.target), [self = shared_from_this()](const Failed& failed) {
+        if (self->silent) return;  // half-open before the proxy heard that the server had taken it
         if (failed) return self->end_by(reset);
         Failed ignored;
         self->client.set_option(tcp::no_delay(true), ignored);
