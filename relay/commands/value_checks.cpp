@@ -75,6 +75,11 @@ void check_pipeline(const Pipeline& pipeline, const Origins& origins, Faults& fa
     faults.push_back(
         {place_of(origins, "postgres.uri"), path_in(pipeline, "postgres.uri"), keywords.error().text()});
   }
+  if (pipeline.delivery == config::Delivery::exactly_once && pipeline.publish.max_attempts > 0) {
+    const std::string option = "publish.max_attempts";
+    faults.push_back({place_of(origins, option), path_in(pipeline, option),
+                      "attempts are not counted with delivery: exactly_once; leave it out"});
+  }
   check_topics(pipeline, origins, faults);
   check_properties(pipeline, origins, faults);
 }

@@ -251,7 +251,7 @@ constexpr std::array pipeline_table{
          .doc =
              "After so many refusals of a message for a reason that may pass, each answered by Kafka itself "
              "to the message alone, it is dead. 0: never; it is tried until it is taken, and its key waits. "
-             "A cluster that is away does not count."}),
+             "A cluster that is away does not count. Not with `delivery: exactly_once`."}),
     pipeline<&Pipeline::publish, &Publish::partition_header>(
         {.path = "publish.partition_header",
          .fallback = "",

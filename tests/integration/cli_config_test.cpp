@@ -66,6 +66,15 @@ TEST_CASE("what only libpq and librdkafka can judge is judged before anything st
   CHECK_FALSE(has(done.errors, "hush"));
 }
 
+TEST_CASE("a bound on attempts is refused where attempts are not counted") {
+  const CliFolder folder(one_pipeline(uri, "    delivery: exactly_once\n    publish: { max_attempts: 3 }\n"));
+  const auto refused = folder.outboxd({"config", "check"});
+  CHECK(refused.status == ExitStatus{2, 0});
+  CHECK(has(refused.errors, "publish.max_attempts: attempts are not counted with delivery: exactly_once"));
+  folder.write("outboxd.yaml", one_pipeline(uri, "    publish: { max_attempts: 3 }\n"));
+  CHECK(folder.outboxd({"config", "check"}).status.code == 0);
+}
+
 TEST_CASE("config check reminds of what a choice gives up") {
   const CliFolder folder(one_pipeline(uri, "    source: { after_sent: delete, on_dead: continue }\n"));
   const auto done = folder.outboxd({"config", "check"});
