@@ -24,6 +24,11 @@ std::string dead_reason(const Candidate& candidate, const Judgement& judgement) 
   return candidate.malformed;
 }
 
+RolledBack blame(const HandlerFailure& failed, const HandlerCall& handler) {
+  if (handler.takes_spans()) return {failed.failure, std::nullopt, true};
+  return {failed.failure, failed.message, true};
+}
+
 std::string stale_reason(const Judgement& judgement) {
   return "a later message of its key was applied: outbox-seq " + std::to_string(*judgement.overtook);
 }
@@ -87,11 +92,20 @@ BatchResult BatchTransaction::apply(std::span<const Candidate> batch, const Hand
     if (!judgements) return not_ours(judgements.error());
     if (!*judgements) return RolledBack{{Failure::Kind::transient, unseen}, std::nullopt};
     crash_here(CrashPoint::consumer_after_claim);
-    return with_offsets(batch, handler.takes_spans() ? apply_as_span(batch, **judgements, tx, handler)
-                                                     : apply_each(batch, **judgements, tx, handler));
+    return with_offsets(batch, apply_fresh(batch, **judgements, tx, handler));
   });
   if (std::holds_alternative<std::vector<Outcome>>(result)) tx.run_after_commit();
   return result;
+}
+
+BatchResult BatchTransaction::apply_fresh(std::span<const Candidate> batch,
+                                          std::span<const Judgement> judgements, HandlerTransaction& tx,
+                                          const HandlerCall& handler) {
+  BatchResult result = handler.takes_spans() ? apply_as_span(batch, judgements, tx, handler)
+                                             : apply_each(batch, judgements, tx, handler);
+  const auto failed = finish_handlers(tx);
+  if (!failed || std::holds_alternative<RolledBack>(result)) return result;
+  return blame(*failed, handler);
 }
 
 BatchResult BatchTransaction::apply_each(std::span<const Candidate> batch,
@@ -100,13 +114,12 @@ BatchResult BatchTransaction::apply_each(std::span<const Candidate> batch,
   std::vector<Outcome> outcomes(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!judgements[i].to_apply()) {
+      if (auto failed = finish_handlers(tx)) return blame(*failed, handler);
       if (const Status settled = settle(batch[i], judgements[i], outcomes[i]); !settled)
         return not_ours(settled.error());
       continue;
     }
-    tx.forget_error();
-    if (auto failed = run_handler(tx, handler, {&*batch[i].message, 1}))
-      return RolledBack{*std::move(failed), i, true};
+    if (auto failed = run_handler(tx, handler, {&*batch[i].message, 1}, i)) return blame(*failed, handler);
     outcomes[i] = {.fate = Fate::applied};
   }
   return outcomes;
@@ -126,8 +139,7 @@ BatchResult BatchTransaction::apply_as_span(std::span<const Candidate> batch,
     }
   }
   if (fresh.empty()) return outcomes;
-  if (auto failed = run_handler(tx, handler, fresh))
-    return RolledBack{*std::move(failed), std::nullopt, true};
+  if (auto failed = run_handler(tx, handler, fresh, 0)) return blame(*failed, handler);
   return outcomes;
 }
 

@@ -43,6 +43,8 @@ class BatchTransaction {
                                                             ProcessedState state);
   Status guard_parked(std::span<const Candidate> batch, std::vector<Judgement>& judgements);
   Status guard_order(std::span<const Candidate> batch, std::vector<Judgement>& judgements);
+  BatchResult apply_fresh(std::span<const Candidate> batch, std::span<const Judgement> judgements,
+                          HandlerTransaction& tx, const HandlerCall& handler);
   BatchResult apply_each(std::span<const Candidate> batch, std::span<const Judgement> judgements,
                          HandlerTransaction& tx, const HandlerCall& handler);
   BatchResult apply_as_span(std::span<const Candidate> batch, std::span<const Judgement> judgements,

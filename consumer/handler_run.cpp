@@ -29,13 +29,20 @@ Error left_unfit() {
 
 }  // namespace
 
-std::optional<Failure> run_handler(HandlerTransaction& tx, const HandlerCall& handler,
-                                   std::span<const Message> messages) {
+std::optional<HandlerFailure> run_handler(HandlerTransaction& tx, const HandlerCall& handler,
+                                          std::span<const Message> messages, std::size_t first) {
+  tx.begin(first);
   std::exception_ptr thrown;
   try {
     handler(tx, messages);
   } catch (...) {
     thrown = std::current_exception();
+    tx.receive();  // what was sent before may be the cause
+  }
+  if (const auto& sent = tx.sent_failure()) {
+    if (thrown && sent->error && sent->message == first)
+      return HandlerFailure{failure_of(thrown, sent->error), first};
+    return HandlerFailure{sent->failure, sent->message};
   }
   const State state = tx.state();
   if (state == State::ended) ended_by_handler(messages.front());
@@ -44,7 +51,13 @@ std::optional<Failure> run_handler(HandlerTransaction& tx, const HandlerCall& ha
   if (state == State::lost) breaking = connection_lost();
   if (state == State::unfit) breaking = left_unfit();
   if (state == State::failed) breaking = tx.first_error() ? tx.first_error() : unreported();
-  return thrown ? failure_of(thrown, breaking) : failure_of(*breaking);
+  return HandlerFailure{thrown ? failure_of(thrown, breaking) : failure_of(*breaking), first};
+}
+
+std::optional<HandlerFailure> finish_handlers(HandlerTransaction& tx) {
+  const auto& sent = tx.receive();
+  if (!sent) return std::nullopt;
+  return HandlerFailure{sent->failure, sent->message};
 }
 
 }  // namespace outbox

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "consumer/core/failure.hpp"
 #include "consumer/core/text.hpp"
 
 namespace outbox {
 namespace {
+
+constexpr std::size_t sent_max = 1000;  // answers that libpq keeps until they are received
 
 std::string lower_words(std::string_view sql) {
   std::string out;
@@ -38,6 +41,16 @@ bool would_end_transaction(std::string_view sql) {
   return std::ranges::any_of(enders, begins);
 }
 
+void forbid_ending(std::string_view sql) {
+  if (would_end_transaction(sql))
+    throw std::logic_error("a handler must not begin or end the transaction: the library does");
+}
+
+[[noreturn]] void throw_sql_error(const Error& error) {
+  throw SqlError(error.code, error.text(),
+                 is_transient(error) ? SqlError::Repeat::may_help : SqlError::Repeat::is_useless);
+}
+
 pg::Params to_params(const std::vector<Param>& values) {
   pg::Params out;
   for (const auto& value : values) {
@@ -62,21 +75,87 @@ pg::Rows HandlerTransaction::checked(Result<pg::Rows> rows) {
   if (rows) return *std::move(rows);
   const Error& error = rows.error();
   if (!first_error_) first_error_ = error;
-  throw SqlError(error.code, error.text(),
-                 is_transient(error) ? SqlError::Repeat::may_help : SqlError::Repeat::is_useless);
+  throw_sql_error(error);
+}
+
+void HandlerTransaction::begin(std::size_t message) {
+  message_ = message;
+  first_error_.reset();
+}
+
+void HandlerTransaction::send_params(std::string_view sql, std::vector<Param> params,
+                                     std::optional<Affects> expected) {
+  forbid_ending(sql);
+  if (sent_.size() >= sent_max || sent_failure_) require_sent();
+  sent_.push_back({message_, std::move(expected)});
+  // A connection that broke is known by receive(), too, which says what that means.
+  static_cast<void>(session_.send(sql, to_params(params)));
+}
+
+const std::optional<HandlerTransaction::SentFailure>& HandlerTransaction::receive() {
+  if (!sent_.empty()) static_cast<void>(take());
+  return sent_failure_;
+}
+
+/// Everything that the session was sent, which may be more than sent_.
+pg::Session::Received HandlerTransaction::take() {
+  const auto sent = std::exchange(sent_, {});
+  auto received = session_.receive();
+  const std::size_t good = std::min(received.rows.size(), sent.size());
+  for (std::size_t i = 0; i < good && !sent_failure_; ++i) note(sent[i], received.rows[i]);
+  if (!received.error || good == sent.size() || sent_failure_) return received;
+  const std::size_t message = sent[good].message;
+  sent_failure_ = {message, failure_of(*received.error), received.error};
+  if (message == message_ && !first_error_) first_error_ = received.error;
+  return received;
+}
+
+void HandlerTransaction::note(const Sent& sent, const pg::Rows& rows) {
+  if (!sent.expected || rows.affected() == sent.expected->rows) return;
+  const auto& [expected, else_reject] = *sent.expected;
+  sent_failure_ = {sent.message,
+                   {else_reject.empty() ? Failure::Kind::message : Failure::Kind::rejected,
+                    else_reject.empty() ? "a statement affected " + std::to_string(rows.affected()) +
+                                              " rows, where " + std::to_string(expected) + " were expected"
+                                        : else_reject}};
+}
+
+/// What comes behind a failure would see the database as it never will be.
+void HandlerTransaction::require_sent() {
+  if (!receive()) return;
+  if (!sent_failure_->error) throw std::runtime_error(sent_failure_->failure.reason);
+  throw_sql_error(*sent_failure_->error);
+}
+
+pg_conn* HandlerTransaction::native() {
+  require_sent();
+  return session_.native();
 }
 
 Rows HandlerTransaction::exec_params(std::string_view sql, std::vector<Param> params) {
-  if (would_end_transaction(sql))
-    throw std::logic_error("a handler must not begin or end the transaction: the library does");
-  auto rows = std::make_shared<const pg::Rows>(checked(session_.exec(sql, to_params(params))));
+  forbid_ending(sql);
+  auto rows = std::make_shared<const pg::Rows>(exec_behind_sent(sql, to_params(params)));
   const int size = rows->size();
   const std::int64_t affected = rows->affected();
   return Rows(std::move(rows), size, affected);
 }
 
+/// One round trip, with what was sent before.
+pg::Rows HandlerTransaction::exec_behind_sent(std::string_view sql, const pg::Params& params) {
+  if (sent_.empty() || sent_failure_) {
+    require_sent();
+    return checked(session_.exec_prepared(sql, params, pg::Format::text));
+  }
+  static_cast<void>(session_.send(sql, params));
+  auto received = take();
+  require_sent();
+  if (received.error) return checked(failure(*std::move(received.error)));
+  return std::move(received.rows.back());
+}
+
 Uuid HandlerTransaction::publish(std::string_view topic, std::optional<std::string_view> key,
                                  std::optional<std::string_view> body, const HeaderList& headers) {
+  require_sent();
   if (body_type_.empty()) {
     const auto type = checked(session_.exec(statements_.body_type, pg::Params{}.text(statements_.schema)));
     if (type.empty())
@@ -95,6 +174,7 @@ Uuid HandlerTransaction::publish(std::string_view topic, std::optional<std::stri
 }
 
 bool HandlerTransaction::advance(std::string_view entity, std::int64_t version) {
+  require_sent();
   pg::Params params;
   params.text(consumer_).text(entity).i64(version);
   return checked(session_.exec_prepared(statements_.version_advance, params)).affected() == 1;
@@ -113,6 +193,7 @@ void HandlerTransaction::run_after_commit() noexcept {
 HandlerTransaction::State HandlerTransaction::state() const {
   auto* connection = session_.native();
   if (session_.broken()) return State::lost;
+  if (!sent_.empty()) return State::usable;  // as far as is known
   if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) return State::unfit;
   switch (PQtransactionStatus(connection)) {
     case PQTRANS_INTRANS:

@@ -37,8 +37,9 @@ BatchResult Revival::apply(const HandlerCall& handler, std::optional<DeadLetter>
     if (*late)
       return RolledBack{
           {Failure::Kind::stale, "a later message of its key was applied"}, std::size_t{0}, true};
-    if (auto failed = run_handler(tx, handler, {&*candidate.message, 1}))
-      return RolledBack{*std::move(failed), std::size_t{0}, true};
+    auto failed = run_handler(tx, handler, {&*candidate.message, 1}, 0);
+    if (!failed) failed = finish_handlers(tx);
+    if (failed) return RolledBack{std::move(failed->failure), std::size_t{0}, true};
     if (const Status done = resolve(letter, "applied"); !done) return not_ours(done.error());
     return one(Fate::applied);
   });

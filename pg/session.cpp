@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <utility>
 
 #include "pg/libpq.hpp"
 #include "pg/sqlstate.hpp"
@@ -12,6 +13,7 @@
 namespace outbox::pg {
 namespace {
 
+constexpr std::size_t flush_every = 16;    // statements: the server works while more are sent
 constexpr std::size_t prepared_max = 256;  // plans kept per session; a text beyond is executed unprepared
 
 enum class Wait { ready, late };
@@ -83,6 +85,14 @@ struct Session::State {
   CancelHandle cancel;
   std::map<std::string, std::string> prepared;  // plan_key() → name
   std::size_t names = 0;
+
+  struct Sent {
+    bool prepares = false;  // answers a PREPARE of the statement behind it
+    std::string plan{};     // its key; empty: none
+    std::string sql{};
+  };
+  std::vector<Sent> sent;
+  bool sent_in_transaction = false;  // when the first of them was sent
 
   [[nodiscard]] PGconn* raw() const { return connection.get(); }
   [[nodiscard]] bool open_transaction() const {
@@ -174,6 +184,62 @@ Result<Rows> Session::exec_prepared(std::string_view sql, const Params& params, 
       rows.error().disposition = Disposition::retry;  // the whole transaction, with a new plan
     return rows;
   }
+}
+
+Status Session::send(std::string_view sql, const Params& params) {
+  State& s = *state_;
+  if (s.sent.empty()) {
+    s.sent_in_transaction = s.open_transaction();
+    if (PQenterPipelineMode(s.raw()) == 0) return failure(s.lost(s.sent_in_transaction, sql, nullptr));
+  }
+  const std::string key = plan_key(sql, params);
+  const std::string text(sql);
+  const auto known = s.prepared.find(key);
+  const bool keep = known != s.prepared.end() || s.prepared.size() < prepared_max;
+  bool given = true;
+  if (keep && known == s.prepared.end()) {
+    const std::string name = "outbox_" + std::to_string(++s.names);
+    given = PQsendPrepare(s.raw(), name.c_str(), text.c_str(), params.count(), params.types()) == 1;
+    s.sent.push_back({.prepares = true, .plan = key, .sql = text});
+    s.prepared.emplace(key, name);
+  }
+  if (keep) {
+    given = given && PQsendQueryPrepared(s.raw(), s.prepared.at(key).c_str(), params.count(), params.values(),
+                                         params.lengths(), params.formats(), 0) == 1;
+  } else {
+    given = PQsendQueryParams(s.raw(), text.c_str(), params.count(), params.types(), params.values(),
+                              params.lengths(), params.formats(), 0) == 1;
+  }
+  s.sent.push_back({.plan = keep ? key : "", .sql = text});
+  if (given && s.sent.size() % flush_every == 0) given = PQflush(s.raw()) == 0;
+  if (given) return {};
+  return failure(s.lost(s.sent_in_transaction, sql, nullptr));
+}
+
+Session::Received Session::receive() {
+  State& s = *state_;
+  Received out;
+  if (s.sent.empty()) return out;
+  bool whole = PQpipelineSync(s.raw()) == 1;
+  for (const auto& one : std::exchange(s.sent, {})) {
+    ResultHandle result{whole ? PQgetResult(s.raw()) : nullptr};
+    if (result) whole = PQgetResult(s.raw()) == nullptr;  // the end of this statement's answer
+    const bool gone = plan_is_gone(result.get());
+    if (gone || (one.prepares && !succeeded(result.get()))) s.prepared.erase(one.plan);
+    if (out.error) continue;
+    auto rows = s.answer(std::move(result), s.sent_in_transaction, one.sql);
+    if (rows && !one.prepares) out.rows.push_back(*std::move(rows));
+    if (rows) continue;
+    out.error = rows.error();
+    if (gone) out.error->disposition = Disposition::retry;  // the whole transaction, with a new plan
+  }
+  if (whole) ResultHandle{PQgetResult(s.raw())};  // of the sync
+  static_cast<void>(PQexitPipelineMode(s.raw()));
+  return out;
+}
+
+std::size_t Session::sent() const {
+  return state_->sent.size();
 }
 
 Status Session::exec_script(std::string_view sql) {

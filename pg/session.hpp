@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,20 @@ class Session {
                                   Format results = Format::text);
   [[nodiscard]] Result<Rows> exec_prepared(std::string_view sql, const Params& params,
                                            Format results = Format::binary);
+  /// Gives a statement to the server without waiting for its answer, with a plan kept as exec_prepared()
+  /// does. Errors: only of a broken connection; the statement's own come with receive(), before which nothing
+  /// but send() may be called. Blocks: while the server takes in less than it is sent.
+  [[nodiscard]] Status send(std::string_view sql, const Params& params);
+  /// What was sent since the last receive().
+  struct Received {
+    std::vector<Rows> rows;        ///< of the statements that succeeded, in their order
+    std::optional<Error> error{};  ///< of the one behind them; what was sent after it was not executed
+  };
+  /// Waits for all of it.
+  [[nodiscard]] Received receive();
+  /// Statements sent and not yet received.
+  [[nodiscard]] std::size_t sent() const;
+
   /// Several statements separated by ';' and no parameters (migrations). One implicit transaction.
   [[nodiscard]] Status exec_script(std::string_view sql);
 

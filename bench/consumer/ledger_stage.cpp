@@ -51,9 +51,9 @@ Messages::Messages(std::int64_t first, int count) {
 LedgerStage::LedgerStage()
     : server_(server_options), database_(server_.uri()), session_(database_.session()) {
   must(outbox::relay::migrate(session_, {}));
-  must(
-      session_.exec_script("CREATE TABLE entry (account text NOT NULL, cents bigint NOT NULL);"
-                           "CREATE TABLE account (id text PRIMARY KEY, cents bigint NOT NULL)"));
+  must(session_.exec_script(
+      "CREATE TABLE entry (account text NOT NULL, cents bigint NOT NULL, balance bigint);"
+      "CREATE TABLE account (id text PRIMARY KEY, cents bigint NOT NULL)"));
 }
 
 void LedgerStage::empty_ledger() {

@@ -46,10 +46,12 @@ class LedgerStage {
 };
 
 /// The handler of every measurement: two statements a message, as a ledger has them.
-inline constexpr const char* insert_entry =
-    "INSERT INTO entry (account, cents) SELECT m->>'account', (m->>'cents')::bigint FROM (SELECT $1::jsonb) "
-    "AS b (m)";
 inline constexpr const char* update_balance =
-    "INSERT INTO account (id, cents) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET cents = account.cents + 1";
+    "INSERT INTO account (id, cents) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET cents = account.cents + 1 "
+    "RETURNING cents";
+/// $2: the balance after it, or null.
+inline constexpr const char* insert_entry =
+    "INSERT INTO entry (account, cents, balance) SELECT m->>'account', (m->>'cents')::bigint, $2 "
+    "FROM (SELECT $1::jsonb) AS b (m)";
 
 }  // namespace bench

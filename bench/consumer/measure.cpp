@@ -24,9 +24,42 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void apply(Transaction& tx, const Message& message) {
-  static_cast<void>(tx.exec(insert_entry, message.body()));
-  static_cast<void>(tx.exec(update_balance, message.key()));
+outbox::Handler apply(Ledger how) {
+  switch (how) {
+    case Ledger::one_answer:
+      return [](Transaction& tx, const Message& message) {
+        const auto balance = tx.exec(update_balance, message.key());
+        tx.send(insert_entry, message.body(), balance.text(0, 0));
+      };
+    case Ledger::no_answer:
+      return [](Transaction& tx, const Message& message) {
+        tx.send(update_balance, message.key());
+        tx.send(insert_entry, message.body(), std::nullopt);
+      };
+    case Ledger::all_answers:
+      break;
+  }
+  return [](Transaction& tx, const Message& message) {
+    const auto balance = tx.exec(update_balance, message.key());
+    static_cast<void>(tx.exec(insert_entry, message.body(), balance.text(0, 0)));
+  };
+}
+
+/// The same on a bare connection.
+void apply_bare(outbox::pg::Session& session, const Record& record, Ledger how) {
+  outbox::pg::Params key, entry;
+  key.untyped(record.key);
+  entry.untyped(record.body);
+  if (how == Ledger::no_answer) {
+    must(session.send(update_balance, key));
+    return must(session.send(insert_entry, entry.null()));
+  }
+  must(session.send(update_balance, key));
+  const auto received = session.receive();
+  if (received.error) throw std::runtime_error(received.error->text());
+  entry.untyped(received.rows.back().text(0, 0));
+  if (how == Ledger::one_answer) return must(session.send(insert_entry, entry));
+  must(session.exec_prepared(insert_entry, entry, outbox::pg::Format::text));
 }
 
 void apply_span(Transaction& tx, std::span<const Message> messages) {
@@ -77,29 +110,31 @@ double inbox_per_s(LedgerStage& stage, Numbers& numbers, int messages, std::size
 
 }  // namespace
 
-double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
-  return inbox_per_s(stage, numbers, messages, 1, outbox::Handler(apply));
+double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how) {
+  return inbox_per_s(stage, numbers, messages, 1, apply(how));
 }
 
-double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
-  return inbox_per_s(stage, numbers, messages, batch_rows, outbox::Handler(apply));
+double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how) {
+  return inbox_per_s(stage, numbers, messages, batch_rows, apply(how));
 }
 
 double spans_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
   return inbox_per_s(stage, numbers, messages, batch_rows, outbox::SpanHandler(apply_span));
 }
 
-double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages) {
+double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how) {
   stage.empty_ledger();
   const Messages made = take(numbers, messages);
   auto session = must(outbox::pg::Session::connect({.uri = stage.inbox().postgres}));
   const double took = seconds([&] {
-    for (std::size_t i = 0; i < made.records().size(); ++i) {
-      const Record& record = made.records()[i];
-      if (i % batch_rows == 0) must(session.exec("BEGIN"));
-      must(session.exec(insert_entry, outbox::pg::Params{}.untyped(record.body)));
-      must(session.exec(update_balance, outbox::pg::Params{}.untyped(record.key)));
-      if ((i + 1) % batch_rows == 0 || i + 1 == made.records().size()) must(session.exec("COMMIT"));
+    for (std::span<const Record> left = made.records(); !left.empty();) {
+      const auto batch = left.first(std::min(std::size_t{batch_rows}, left.size()));
+      left = left.subspan(batch.size());
+      must(session.exec("BEGIN"));
+      for (const auto& record : batch) apply_bare(session, record, how);
+      if (const auto received = session.receive(); received.error)
+        throw std::runtime_error(received.error->text());
+      must(session.exec("COMMIT"));
     }
   });
   expect(stage, messages);

@@ -15,14 +15,21 @@ struct Numbers {
   std::int64_t next = 1;
 };
 
+/// A ledger's two statements for a message: raise the balance, write the entry.
+enum class Ledger {
+  one_answer,   ///< the balance's answer is waited for and goes into the entry, which is sent
+  no_answer,    ///< both are sent
+  all_answers,  ///< both are waited for
+};
+
 /// One message, one transaction.
-[[nodiscard]] double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+[[nodiscard]] double one_by_one_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how);
 /// Batches, the same handler for each message.
-[[nodiscard]] double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+[[nodiscard]] double batches_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how);
 /// Batches, the same work as two statements for the whole span.
 [[nodiscard]] double spans_per_s(LedgerStage& stage, Numbers& numbers, int messages);
-/// The same handler in transactions of the same size, on a bare connection without any deduplication.
-[[nodiscard]] double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages);
+/// The same statements in transactions of the same size, on a bare connection without any deduplication.
+[[nodiscard]] double without_dedup_per_s(LedgerStage& stage, Numbers& numbers, int messages, Ledger how);
 /// Milliseconds that claiming a batch takes with no handler's work, the median over `batches` on each of two
 /// databases, which take turns, so that the machine's mood meets both.
 struct ClaimTimes {

@@ -10,7 +10,7 @@
 namespace {
 
 void apply(outbox::Transaction& tx, const outbox::Message& message) {
-  tx.exec(
+  tx.send(
       "INSERT INTO account (id, balance) SELECT m.account, m.cents FROM json_to_record($1) m (account text, "
       "cents bigint)"
       " ON CONFLICT (id) DO UPDATE SET balance = account.balance + excluded.balance",

@@ -241,3 +241,20 @@ TEST_CASE("schema names with capitals, quotes and dots work") {
             .fate == Fate::applied);
   CHECK(db.number(R"(SELECT count(*) FROM "My.""Bank""".outbox_msg)") == 1);
 }
+
+TEST_CASE("a process that froze in a transaction loses it after a minute, or as its role says") {
+  ServiceDatabase db;
+  std::string limit;
+  const Handler handler = [&](Transaction& tx, const Message&) {
+    limit = *tx.exec("SHOW idle_in_transaction_session_timeout").text(0, 0);
+  };
+  Inbox inbox(db.inbox());
+  CHECK(inbox.process(letter(v7(1)).record(), handler).fate == Fate::applied);
+  CHECK(limit == "1min");
+  must(
+      db.session.exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout"
+                      " = %L', current_database(), '5s'); END $$"));
+  Inbox later(db.inbox());
+  CHECK(later.process(letter(v7(2)).record(), handler).fate == Fate::applied);
+  CHECK(limit == "5s");
+}

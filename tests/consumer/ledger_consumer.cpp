@@ -10,6 +10,7 @@
 #include <csignal>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "base/crash_point.hpp"
 #include "outbox/consumer.hpp"
@@ -23,12 +24,15 @@ constexpr const char* usage =
     "                       [--commit-interval-ms N] [--batch-rows N] [--kafka-property NAME=VALUE …]\n"
     "                       [--workers N] [--order partition|key] [--offsets kafka|database] [--horizon "
     "checked|unchecked]\n"
-    "                       [--broken-offset N]: its handler never succeeds there\n";
+    "                       [--broken-offset N]: its handler never succeeds there\n"
+    "                       [--stuck-offset N]: its handler does not come back from there\n";
 
 std::int64_t broken_offset = -1;
+std::int64_t stuck_offset = -1;
 
 void apply(outbox::Transaction& tx, const outbox::Message& message) {
   if (message.offset() == broken_offset) throw outbox::Retry("broken, as the test wants it");
+  while (message.offset() == stuck_offset) std::this_thread::sleep_for(std::chrono::hours{1});
   const auto entry = tx.exec(
       "INSERT INTO ledger_entry (transfer, account, amount)"
       " SELECT m->>'transfer', m->>'account', (m->>'amount')::bigint FROM (SELECT $1::jsonb AS m) AS message"
@@ -73,6 +77,7 @@ outbox::ConsumerOptions parse(int count, char** arguments) {
     if (option == "--horizon" && value == "unchecked")
       options.horizon_check = outbox::HorizonCheck::unchecked;
     if (option == "--broken-offset") broken_offset = std::stoll(value);
+    if (option == "--stuck-offset") stuck_offset = std::stoll(value);
     if (option == "--kafka-property")
       options.kafka[value.substr(0, value.find('='))] = value.substr(value.find('=') + 1);
   }

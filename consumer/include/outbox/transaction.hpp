@@ -99,6 +99,13 @@ class Rows {
   std::int64_t affected_ = 0;
 };
 
+/// What a statement that is sent must come to, so that its message is done.
+struct Affects {
+  std::int64_t rows = 1;  ///< inserted, updated or deleted by it, neither more nor fewer
+  /// Why the message is rejected otherwise, as by Reject; empty: it is tried again, as after an exception.
+  std::string else_reject{};
+};
+
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
 class Transaction {
@@ -107,12 +114,32 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
   virtual ~Transaction() = default;
 
-  /// One statement. Errors: SqlError.
+  /// One statement, with a plan that the connection keeps under its text: values belong into parameters.
+  /// Errors: SqlError.
   template <class... Values>
   Rows exec(std::string_view sql, const Values&... values) {
     return exec_params(sql, {Param(values)...});
   }
   [[nodiscard]] virtual Rows exec_params(std::string_view sql, std::vector<Param> params) = 0;
+
+  /// One statement whose answer nobody waits for: the server works while the handler goes on, also with the
+  /// next message of its batch, so that a batch costs a round trip and not one for each statement. It is
+  /// executed in its place, before whatever this transaction executes later, with a plan that the connection
+  /// keeps. Where it fails, its message fails as if the handler had let the SqlError through: the batch is
+  /// rolled back and redone in parts, and nothing sent or executed behind it counts. A later call of exec(),
+  /// publish(), advance() or native() waits for it and throws. Errors: std::logic_error where it would end
+  /// the transaction. COPY needs native().
+  template <class... Values>
+  void send(std::string_view sql, const Values&... values) {
+    send_params(sql, {Param(values)...}, std::nullopt);
+  }
+  /// Likewise, where the money depends on how many rows it finds.
+  template <class... Values>
+  void send(const Affects& expected, std::string_view sql, const Values&... values) {
+    send_params(sql, {Param(values)...}, expected);
+  }
+  virtual void send_params(std::string_view sql, std::vector<Param> params,
+                           std::optional<Affects> expected) = 0;
 
   /// A message of the service's own: inserted into its outbox table in this transaction, so that it is sent
   /// if and only if the handler's writes are committed. Answers its msg_id. `body` must fit the table's body
@@ -133,7 +160,7 @@ class Transaction {
   virtual void after_commit(std::function<void()> work) = 0;
 
   /// libpq's handle, for what exec can't do (COPY, pipeline mode, another library). Leave it idle, in the
-  /// transaction.
+  /// transaction, and ask for it anew after send().
   [[nodiscard]] virtual pg_conn* native() = 0;
 
  protected:
