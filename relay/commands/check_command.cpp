@@ -13,6 +13,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
+#include "relay/commands/topic_options.hpp"
 #include "relay/core/kafka_library.hpp"
 #include "relay/core/partitioner.hpp"
 #include "relay/doctor/judge.hpp"
@@ -124,18 +125,42 @@ void examine_library(Findings& out) {
                    is + ": " + std::string{judgement.why}, ""});
 }
 
-void examine_kafka(const config::Pipeline& pipeline, const std::vector<relay::WaitingTopic>& waiting,
+// What rows wait for and may go to, by what Kafka calls it.
+std::vector<relay::WaitingTopic> allowed(std::vector<relay::WaitingTopic> waiting,
+                                         const config::Pipeline& pipeline, Findings& out) {
+  const auto map = topic_map(pipeline.topics);
+  if (!map) {
+    out.push_back(failed("config.topics", map.error()));
+    return {};
+  }
+  std::erase_if(waiting, [&](relay::WaitingTopic& topic) {
+    topic.kafka = map->to_kafka(topic.topic);
+    if (map->allows(topic.topic)) return false;
+    if (topic.rows > 0)
+      out.push_back({"config.topics_allow", Severity::warning,
+                     "topic " + topic.topic + ": topics.allow leaves it out, and " +
+                         std::to_string(topic.rows) + " rows wait for it",
+                     "add it to topics.allow, or correct the rows' topic"});
+    return true;
+  });
+  return waiting;
+}
+
+void examine_kafka(const config::Pipeline& pipeline, std::vector<relay::WaitingTopic> found,
                    const relay::JudgeLimits& limits, Findings& out) {
+  const auto waiting = allowed(std::move(found), pipeline, out);
   std::vector<std::string> topics;
-  topics.reserve(waiting.size());
-  for (const auto& topic : waiting) topics.push_back(topic.topic);
+  for (const auto& topic : waiting)
+    if (std::ranges::find(topics, topic.kafka) == topics.end()) topics.push_back(topic.kafka);
   relay::KafkaOptions options;
   options.properties = pipeline.kafka;
   const auto facts = relay::read_cluster_facts(options, topics, kafka_patience);
-  if (facts)
-    append(out, relay::judge_cluster(*facts, waiting, limits));
-  else
+  if (!facts) {
     out.push_back(failed("kafka.reachable", facts.error()));
+    return;
+  }
+  append(out, relay::judge_cluster(*facts, waiting, pipeline, limits));
+  append(out, relay::judge_access(*facts, pipeline));
 }
 
 std::optional<unsigned> mode_of(const std::string& file) {
@@ -153,9 +178,9 @@ ExitCode check(const Asked& asked) {
   for (const config::Pipeline& p : *pipelines) {
     relay::JudgeLimits limits{.transaction_age = Millis{asked.old_transaction_s * 1000LL}};
     Findings findings = relay::judge_config(loaded->config, p, mode_of(config_path(asked.file)));
-    const auto waiting = examine_postgres(p, limits, findings);
+    auto waiting = examine_postgres(p, limits, findings);
     examine_library(findings);
-    examine_kafka(p, waiting, limits, findings);
+    examine_kafka(p, std::move(waiting), limits, findings);
     code = worse(code, code_of(relay::worst(findings)));
     const std::string out =
         asked.json ? relay::findings_json(p.name, findings) + "\n" : relay::findings_text(p.name, findings);
@@ -178,10 +203,13 @@ Result<std::pair<std::int32_t, bool>> partitions_of(const config::Pipeline& pipe
   if (!rows->empty()) return std::pair{static_cast<std::int32_t>(rows->integer(0, 0)), true};
   relay::KafkaOptions options;
   options.properties = pipeline.kafka;
-  const auto facts = relay::read_cluster_facts(options, {topic}, kafka_patience);
+  const auto map = topic_map(pipeline.topics);
+  if (!map) return failure(map.error());
+  const auto facts = relay::read_cluster_facts(options, {map->to_kafka(topic)}, kafka_patience);
   if (!facts) return failure(facts.error());
   if (facts->topics.front().state != relay::TopicState::present)
-    return failure(Disposition::fatal, "topic " + topic + ": " + facts->topics.front().reason);
+    return failure(Disposition::fatal,
+                   "topic " + facts->topics.front().topic + ": " + facts->topics.front().reason);
   return std::pair{facts->topics.front().partitions, false};
 }
 

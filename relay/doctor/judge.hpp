@@ -29,7 +29,10 @@ struct JudgeLimits {
 /// `newest`: the migration that this program knows.
 [[nodiscard]] Findings judge_table(const TableFacts& facts, const config::Pipeline& pipeline,
                                    std::int64_t newest, const JudgeLimits& limits);
+/// Each of `waiting` by what Kafka calls it.
 [[nodiscard]] Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
-                                     const JudgeLimits& limits);
+                                     const config::Pipeline& pipeline, const JudgeLimits& limits);
+/// Whether the relay may write the topics that are there, as far as the cluster tells.
+[[nodiscard]] Findings judge_access(const ClusterFacts& facts, const config::Pipeline& pipeline);
 
 }  // namespace outbox::relay

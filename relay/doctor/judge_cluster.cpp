@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "relay/core/topic_name.hpp"
 #include "relay/doctor/judge.hpp"
 
 namespace outbox::relay {
@@ -25,9 +26,9 @@ std::string text(const TopicConfigFacts& t, const std::string& name) {
 // Everything about one topic; what is in order says nothing, so that hundreds of topics stay readable.
 class TopicJudge {
  public:
-  TopicJudge(const TopicConfigFacts& topic, const WaitingTopic& waiting, const JudgeLimits& limits,
-             Findings& out)
-      : t_(topic), waiting_(waiting), limits_(limits), out_(out) {}
+  TopicJudge(const TopicConfigFacts& topic, const WaitingTopic& waiting, config::CreateTopics create,
+             const JudgeLimits& limits, Findings& out)
+      : t_(topic), waiting_(waiting), create_(create), limits_(limits), out_(out) {}
 
   void judge() {
     if (t_.state != TopicState::present) return absent();
@@ -46,11 +47,16 @@ class TopicJudge {
 
  private:
   void add(std::string check, Severity severity, const std::string& found, std::string advice) {
-    out_.push_back({std::move(check), severity, "topic " + t_.topic + ": " + found, std::move(advice)});
+    const std::string named =
+        waiting_.topic == t_.topic ? t_.topic : t_.topic + " (of " + waiting_.topic + ")";
+    out_.push_back({std::move(check), severity, "topic " + named + ": " + found, std::move(advice)});
   }
 
   void absent() {
     const bool forbidden = t_.state == TopicState::forbidden;
+    if (!forbidden && create_ == config::CreateTopics::on && !topic_name_fault(t_.topic))
+      return add("kafka.topic", Severity::note, "it is not there yet, and topics.create is on",
+                 "nothing, where the relay has the right CREATE: it makes the topic for its first row");
     add("kafka.topic", Severity::error,
         t_.reason + ", and " + std::to_string(waiting_.rows) + " rows wait for it",
         forbidden ? "grant DESCRIBE and WRITE on it to the relay's principal"
@@ -136,6 +142,7 @@ class TopicJudge {
 
   const TopicConfigFacts& t_;
   const WaitingTopic& waiting_;
+  const config::CreateTopics create_;
   const JudgeLimits& limits_;
   Findings& out_;
 };
@@ -143,11 +150,11 @@ class TopicJudge {
 }  // namespace
 
 Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
-                       const JudgeLimits& limits) {
+                       const config::Pipeline& pipeline, const JudgeLimits& limits) {
   Findings out{{"kafka.reachable", Severity::ok, std::to_string(facts.brokers) + " brokers answer", ""}};
-  for (const TopicConfigFacts& topic : facts.topics) {
-    const auto at = std::ranges::find(waiting, topic.topic, &WaitingTopic::topic);
-    TopicJudge{topic, at == waiting.end() ? WaitingTopic{.topic = topic.topic} : *at, limits, out}.judge();
+  for (const WaitingTopic& topic : waiting) {
+    const auto at = std::ranges::find(facts.topics, topic.kafka, &TopicConfigFacts::topic);
+    if (at != facts.topics.end()) TopicJudge{*at, topic, pipeline.topics.create, limits, out}.judge();
   }
   if (out.size() == 1)
     out.push_back(

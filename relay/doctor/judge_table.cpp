@@ -88,8 +88,7 @@ Finding lanes(const TableFacts& f, const config::Pipeline& p) {
 Finding dead(const TableFacts& f) {
   if (f.dead == 0) return good("table.dead", "no message is dead");
   return {"table.dead", Severity::warning, std::to_string(f.dead) + " dead messages wait for an operator",
-          "SELECT topic, last_error, count(*) … WHERE status = 'DEAD', then outbox_dead_retry() or "
-          "outbox_dead_discard()"};
+          "`outboxd dead list` says why; mend that, then `outboxd dead retry`, or `outboxd dead discard`"};
 }
 
 Finding holds(const TableFacts& f) {

@@ -95,9 +95,12 @@ Result<std::vector<WaitingTopic>> read_waiting_topics(pg::Session& session, cons
                    params);
   if (!rows) return failure(rows.error());
   std::vector<WaitingTopic> out;
+  out.reserve(static_cast<std::size_t>(rows->size()));
   for (int i = 0; i < rows->size(); ++i)
-    out.push_back({std::string(rows->text(i, 0)), rows->integer(i, 1), rows->integer(i, 2),
-                   static_cast<std::int32_t>(rows->integer(i, 3))});
+    out.push_back({.topic = std::string(rows->text(i, 0)),
+                   .rows = rows->integer(i, 1),
+                   .largest_body = rows->integer(i, 2),
+                   .pinned = static_cast<std::int32_t>(rows->integer(i, 3))});
   return out;
 }
 

@@ -51,6 +51,7 @@ struct WaitingTopic {
   std::int64_t rows = 0;
   std::int64_t largest_body = 0;
   std::int32_t pinned = 0;  ///< 0: not yet
+  std::string kafka{};      ///< what Kafka calls it; filled in by who knows the topics' rules
 };
 
 /// The consumer in this database that forgets first.

@@ -6,6 +6,7 @@
 
 #include "relay/core/kafka_errors.hpp"
 #include "relay/core/topic_name.hpp"
+#include "relay/io/kafka_access_facts.hpp"
 #include "relay/io/kafka_conf.hpp"
 #include "relay/io/kafka_handles.hpp"
 
@@ -123,7 +124,7 @@ Result<ClusterFacts> read_cluster_facts(const KafkaOptions& options, const std::
     return failure(Disposition::retry,
                    "no broker answers: " + (why.empty() ? std::string{rd_kafka_err2str(error)} : why));
   }
-  ClusterFacts facts{.brokers = metadata->broker_cnt, .topics = {}};
+  ClusterFacts facts{.brokers = metadata->broker_cnt, .access = read_access_rules(client->get(), wait_ms)};
   for (const std::string& topic : topics) {
     auto known = ask_topic(client->get(), topic, wait_ms);
     if (!known) return failure(known.error());

@@ -3,10 +3,12 @@
 // loop.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "relay/core/kafka_access.hpp"
 #include "relay/core/types.hpp"
 #include "relay/io/kafka_options.hpp"
 
@@ -26,6 +28,9 @@ struct TopicConfigFacts {
 struct ClusterFacts {
   std::int32_t brokers = 0;
   std::vector<TopicConfigFacts> topics{};
+  /// Who may write which topics. nullopt: the cluster tells no rule, since it has no access control, or since
+  /// this client lacks DESCRIBE on it; librdkafka (2.0.2 and 2.16.1 tried) drops the error that says which.
+  std::optional<std::vector<AccessRule>> access{};
 };
 
 /// Shape: asks with a producer of its own, made of the operator's properties; creates no topic.

@@ -27,6 +27,7 @@ using KafkaFailure = KafkaOwned<rd_kafka_error_t, rd_kafka_error_destroy>;
 using KafkaMetadata = KafkaOwned<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>;
 using KafkaResource = KafkaOwned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
 using KafkaNewTopic = KafkaOwned<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>;
+using KafkaAccessFilter = KafkaOwned<rd_kafka_AclBindingFilter_t, rd_kafka_AclBinding_destroy>;
 using KafkaAdminOptions = KafkaOwned<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
 
 }  // namespace outbox::relay

@@ -1,4 +1,4 @@
-// `outboxd check` on a database and a cluster that have one fault each: thirty-one that people really make.
+// `outboxd check` on a database and a cluster that have one fault each: thirty-six that people really make.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 
 #include "cli.hpp"
 #include "sql_fixture.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/kafka.hpp"
 
 using namespace outbox;
@@ -32,12 +33,14 @@ struct Place {
   std::string kafka = KafkaCluster::shared().bootstrap();
   std::string source = "mode: notify";
   std::string top = "admin: { listen: 'off' }\n";
+  std::string topics = "{}";
+  std::string properties{};  // more of `kafka:`, each ", name: value"
 };
 
 std::string yaml_of(const Place& place) {
   return place.top + "pipelines:\n  - name: payments\n    postgres: { uri: \"" + place.uri +
-         "\" }\n    source: { " + place.source + " }\n    kafka: { bootstrap.servers: \"" + place.kafka +
-         "\" }\n";
+         "\" }\n    source: { " + place.source + " }\n    topics: " + place.topics +
+         "\n    kafka: { bootstrap.servers: \"" + place.kafka + "\"" + place.properties + " }\n";
 }
 
 Checked checked(const CliFolder& folder, std::vector<std::string> more = {}) {
@@ -316,6 +319,71 @@ TEST_CASE("check finds 31: a topic that keeps messages for longer than a consume
         "warning");
   CHECK(seeded(insert(topic) + "; SELECT inbox_register('ledger', '30 days')")
             .severity("kafka.dedup_horizon") == "none");
+}
+
+TEST_CASE("check finds 32: a synchronous standby that is away, so that every commit waits") {
+  const PostgresServer server;
+  OutboxDatabase database({}, server.uri());
+  must(database.sql().exec("ALTER SYSTEM SET synchronous_standby_names = 'mirror'"));
+  ask(database.sql(), "SELECT pg_reload_conf()");
+  eventually("the server has read it",
+             [&] { return ask(database.sql(), "SHOW synchronous_standby_names") == "mirror"; });
+  const auto result = checked(Place{.uri = database.uri()});
+  must(database.sql().exec("ALTER SYSTEM RESET synchronous_standby_names"));
+  ask(database.sql(), "SELECT pg_reload_conf()");  // or dropping the database would wait for it
+  finds(result, "postgres.replication", "error");
+  CHECK(result.of("postgres.replication")["found"].get<std::string>().find("'mirror'") != std::string::npos);
+  CHECK(result.code == 4);
+}
+
+TEST_CASE("check finds 33: rows for a topic that topics.allow leaves out") {
+  finds(seeded(insert("orders"), {.topics = "{ allow: 'payment.*' }"}), "config.topics_allow", "warning");
+}
+
+TEST_CASE("check finds 34: a topic that is missing under the name that the relay gives it") {
+  auto& kafka = KafkaCluster::shared();
+  const std::string topic = kafka.new_topic("named", 1);
+  CHECK(seeded(insert(topic)).severity("kafka.topic") == "none");
+  const auto result = seeded(insert(topic), {.topics = "{ prefix: 'eu.' }"});
+  finds(result, "kafka.topic", "error");
+  CHECK(result.of("kafka.topic")["found"].get<std::string>().starts_with("topic eu." + topic + " (of " +
+                                                                         topic + ")"));
+}
+
+TEST_CASE(
+    "check finds 35 and 36: a topic that the relay may not see, and one that it may not write, once the "
+    "cluster tells") {
+  KafkaCluster kafka(
+      {.settings = {"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                    "super.users=User:ANONYMOUS"},
+       .script_options = {"--tls-sasl", "--user", "outbox:hush-hush"}});
+  if (!kafka.real()) {
+    MESSAGE("SKIPPED: a mock cluster has no access control");
+    return;
+  }
+  const std::string granted = kafka.new_topic("granted");
+  const std::string refused = kafka.new_topic("refused");
+  const auto grant = [&](std::vector<std::string> what) {
+    what.insert(what.begin(), {"acls", "--add", "--allow-principal", "User:outbox"});
+    kafka.run_tool(what);
+  };
+  const Place place{.kafka = kafka.secure_bootstrap(),
+                    .properties =
+                        ", security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: outbox, "
+                        "sasl.password: hush-hush, ssl.ca.location: '" +
+                        kafka.folder() + "/tls/ca.crt'"};
+  const std::string waiting = insert(granted) + "; " + insert(refused);
+  grant({"--operation", "Write", "--topic", granted});
+  const auto hidden = seeded(waiting, place);
+  finds(hidden, "kafka.topic", "error");
+  finds(hidden, "kafka.access", "note");  // no DESCRIBE on the cluster
+  CHECK(hidden.of("kafka.topic")["found"].get<std::string>().find(refused) != std::string::npos);
+  grant({"--operation", "Describe", "--cluster", "--topic", refused});
+  const auto told = seeded(waiting, place);
+  finds(told, "kafka.access", "warning");
+  CHECK(told.of("kafka.access")["found"] == "topic " + refused + ": no rule lets User:outbox write it");
+  grant({"--operation", "Write", "--topic", "re", "--resource-pattern-type", "prefixed"});
+  finds(seeded(waiting, place), "kafka.access", "ok");
 }
 
 TEST_CASE(

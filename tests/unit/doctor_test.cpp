@@ -81,7 +81,8 @@ TEST_CASE("a topic's faults are found, each by its own check") {
                   {"unclean.leader.election.enable", "false"}};
   const auto judged = [&](std::int64_t largest = 100, std::int32_t pinned = 3) {
     return judge_cluster({.brokers = 3, .topics = {topic}},
-                         {{.topic = "t", .rows = 1, .largest_body = largest, .pinned = pinned}}, limits);
+                         {{.topic = "t", .rows = 1, .largest_body = largest, .pinned = pinned, .kafka = "t"}},
+                         pipeline(), limits);
   };
   CHECK(worst(judged()) == Severity::ok);
   CHECK(of(judged(1'048'000), "kafka.message_bytes") == Severity::error);
@@ -107,6 +108,60 @@ TEST_CASE("a topic's faults are found, each by its own check") {
   CHECK(of(judged(), "kafka.topic_config") == Severity::note);
   topic.state = TopicState::forbidden;
   CHECK(of(judged(), "kafka.topic") == Severity::error);
+}
+
+TEST_CASE("a missing topic is an error where nobody makes it, also under the name that Kafka has for it") {
+  const ClusterFacts facts{
+      .brokers = 1, .topics = {{.topic = "eu.t", .state = TopicState::missing, .reason = "unknown topic"}}};
+  config::Pipeline p = pipeline();
+  const auto judged = [&] {
+    return judge_cluster(facts, {{.topic = "t", .rows = 1, .kafka = "eu.t"}}, p, limits);
+  };
+  CHECK(of(judged(), "kafka.topic") == Severity::error);
+  CHECK(judged().back().found.starts_with("topic eu.t (of t): unknown topic"));
+  p.topics.create = config::CreateTopics::on;
+  CHECK(of(judged(), "kafka.topic") == Severity::note);
+}
+
+TEST_CASE(
+    "who may write a topic: what is granted, what is denied, what nobody granted, what cannot be known") {
+  ClusterFacts facts{.brokers = 1, .topics = {{.topic = "t"}}};
+  config::Pipeline p = pipeline();
+  p.kafka = {{"security.protocol", "SASL_SSL"}, {"sasl.mechanism", "PLAIN"}, {"sasl.username", "outbox"}};
+  facts.access.emplace();
+  const auto severity = [&] { return of(judge_access(facts, p), "kafka.access"); };
+  CHECK(severity() == Severity::warning);
+  facts.access = std::vector<AccessRule>{{.pattern = "t", .principal = "User:outbox"}};
+  CHECK(severity() == Severity::ok);
+  facts.access->push_back({.pattern = "*", .principal = "User:*", .effect = AccessEffect::deny});
+  CHECK(severity() == Severity::warning);
+  facts.access->back().any_host = false;
+  CHECK(severity() == Severity::ok);
+  facts.access = std::vector<AccessRule>{{.pattern = "t", .principal = "User:somebody"},
+                                         {.pattern = "u", .principal = "User:*"}};
+  CHECK(severity() == Severity::warning);
+  facts.topics.front().state = TopicState::missing;  // that is another finding
+  CHECK(severity() == Severity::ok);
+  facts.topics.front().state = TopicState::present;
+  facts.access =
+      std::vector<AccessRule>{{.pattern = "", .kind = AccessPattern::prefixed, .principal = "User:*"}};
+  CHECK(severity() == Severity::ok);
+  p.kafka["sasl.mechanism"] = "OAUTHBEARER";
+  CHECK(severity() == Severity::note);
+  facts.access.reset();
+  CHECK(severity() == Severity::note);
+}
+
+TEST_CASE("whom a broker takes a client for: by its password, by nothing, or not to be known here") {
+  using Properties = std::map<std::string, std::string>;
+  CHECK(principal_of({}) == "User:ANONYMOUS");
+  CHECK(principal_of(Properties{{"security.protocol", "ssl"}}) == "User:ANONYMOUS");
+  CHECK(principal_of(Properties{{"security.protocol", "ssl"}, {"ssl.certificate.location", "/c"}}) ==
+        std::nullopt);
+  CHECK(principal_of(Properties{{"security.protocol", "sasl_plaintext"},
+                                {"sasl.mechanisms", "SCRAM-SHA-512"},
+                                {"sasl.username", "u"}}) == "User:u");
+  CHECK(principal_of(Properties{{"security.protocol", "sasl_ssl"}, {"sasl.username", "u"}}) == std::nullopt);
 }
 
 TEST_CASE("the worst finding decides, and stands first for people") {

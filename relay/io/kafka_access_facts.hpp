@@ -1,0 +1,12 @@
+#pragma once
+// What a cluster says of who may write its topics, for `outboxd check`. For the sources of this folder only.
+
+#include "relay/io/kafka_cluster_facts.hpp"
+#include "relay/io/kafka_handles.hpp"
+
+namespace outbox::relay {
+
+/// ClusterFacts::access. Blocks, up to `wait_ms` and half a second.
+[[nodiscard]] std::optional<std::vector<AccessRule>> read_access_rules(rd_kafka_t* client, int wait_ms);
+
+}  // namespace outbox::relay
