@@ -39,18 +39,18 @@ double median(std::vector<double> values) {
 
 using Rounds = std::map<std::string, std::vector<double>>;
 
-struct Handler {
+struct Way {
   bench::Ledger how;
   const char* suffix;  // of its figures' names
 };
-constexpr Handler handlers[] = {{bench::Ledger::one_answer, ""},
-                                {bench::Ledger::no_answer, "_no_answer"},
-                                {bench::Ledger::all_answers, "_all_answers"}};
+constexpr Way ways[] = {{bench::Ledger::one_answer, ""},
+                        {bench::Ledger::no_answer, "_no_answer"},
+                        {bench::Ledger::all_answers, "_all_answers"}};
 
 // Everything that is compared alternates within a round, so that the machine's mood meets all of it.
 void measure_paths(bench::LedgerStage& stage, bench::Numbers& numbers, const Options& o, Rounds& rounds) {
   for (int round = 0; round < o.rounds; ++round) {
-    for (const auto& [how, suffix] : handlers) {
+    for (const auto& [how, suffix] : ways) {
       const auto note = [&](const std::string& name, double value) {
         rounds[name + suffix].push_back(value);
       };
