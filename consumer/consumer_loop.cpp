@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/crash_point.hpp"
+#include "consumer/core/text.hpp"
 
 namespace outbox {
 namespace {
@@ -122,14 +123,19 @@ void ConsumerLoop::commit_now() {
                  "\" next=\"the messages come again as duplicates\"");
 }
 
-/// Waits for a database that is away: the group's own time-out gives the partitions to others meanwhile.
+/// Waits for a database that is away, and for the transaction of an owner that froze in it: the group's own
+/// time-out gives the partitions to others meanwhile.
 Result<PartitionClaim> ConsumerLoop::claim_one(const PartitionId& partition, const std::atomic<bool>& stop) {
   Backoff backoff(options_.limits.backoff, 1);
+  bool told = false;
   while (!stop) {
     try {
       return options_.claim(partition);
     } catch (const SqlError& e) {
       if (!e.transient()) return failure(Disposition::fatal, e.what());
+      if (!std::exchange(told, true))
+        options_.log("claim_waits partition=" + to_string(partition) + " reason=\"" + one_line(e.what()) +
+                     "\"");
     }
     std::this_thread::sleep_for(std::min(backoff.next(), stall_after));
   }
@@ -155,7 +161,7 @@ void ConsumerLoop::assigned(std::span<const PartitionId> partitions) {
     const auto epoch = epochs_.find(id);
     backlog_.assign(id, epoch == epochs_.end() ? 0 : epoch->second);
     paused_.erase(id);
-    options_.log("partition_assigned partition=" + id.topic + "-" + std::to_string(id.partition));
+    options_.log("partition_assigned partition=" + to_string(id));
   }
 }
 
@@ -172,8 +178,7 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
   for (const auto& id : partitions) {
     backlog_.revoke(id);
     paused_.erase(id);
-    options_.log("partition_revoked partition=" + id.topic + "-" + std::to_string(id.partition) +
-                 (how == Revoked::lost ? " lost=true" : ""));
+    options_.log("partition_revoked partition=" + to_string(id) + (how == Revoked::lost ? " lost=true" : ""));
   }
 }
 

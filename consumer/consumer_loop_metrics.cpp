@@ -12,14 +12,11 @@ namespace {
 constexpr Millis lag_interval{1000};
 
 std::string_view word(const Outcome& outcome) {
+  if (outcome.fenced) return "fenced";
   if (outcome.fate == Fate::dead && outcome.verdict == Verdict::fresh) return "dead";
   if (outcome.fate == Fate::applied || outcome.fate == Fate::parked || !outcome.settled())
     return to_string(outcome.fate);
   return to_string(outcome.verdict);
-}
-
-std::string label_of(const PartitionId& id) {
-  return id.topic + "-" + std::to_string(id.partition);
 }
 
 }  // namespace
@@ -51,13 +48,13 @@ void ConsumerLoop::measure_lag() {
   }
   for (const auto& [id, next] : positions)
     if (const auto end = subscription_.end_of(id))
-      options_.metrics->record(Metric::lag, label_of(id),
+      options_.metrics->record(Metric::lag, to_string(id),
                                static_cast<double>(std::max<std::int64_t>(0, *end - next)));
 }
 
 void ConsumerLoop::forget_lag(std::span<const PartitionId> partitions) {
   if (!options_.metrics) return;
-  for (const auto& id : partitions) options_.metrics->forget(Metric::lag, label_of(id));
+  for (const auto& id : partitions) options_.metrics->forget(Metric::lag, to_string(id));
 }
 
 }  // namespace outbox

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "consumer/consumer_loop.hpp"
+#include "consumer/core/text.hpp"
 
 namespace outbox {
 namespace {
@@ -13,12 +14,6 @@ MonoTime now() {
 std::string where(const Record& record) {
   return std::string(record.topic) + "-" + std::to_string(record.partition) +
          " offset=" + std::to_string(record.offset);
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/check.hpp"
 #include "consumer/core/failure.hpp"
 #include "consumer/core/text.hpp"
 
@@ -150,6 +151,7 @@ pg::Rows HandlerTransaction::exec_behind_sent(std::string_view sql, const pg::Pa
   auto received = take();
   require_sent();
   if (received.error) return checked(failure(*std::move(received.error)));
+  OUTBOX_CHECK(!received.rows.empty(), "every statement has an answer or an error");
   return std::move(received.rows.back());
 }
 

@@ -93,6 +93,29 @@ struct Session::State {
   };
   std::vector<Sent> sent;
   bool sent_in_transaction = false;  // when the first of them was sent
+  std::optional<Error> send_error;   // the first of them
+
+  /// To libpq, with a PREPARE before it where there is no plan yet.
+  [[nodiscard]] bool give(std::string_view sql, const Params& params) {
+    const std::string key = plan_key(sql, params);
+    const std::string text(sql);
+    const bool known = prepared.contains(key);
+    const bool keeps = known || prepared.size() < prepared_max;
+    bool given = true;
+    if (keeps && !known) {
+      const auto& name = prepared.emplace(key, "outbox_" + std::to_string(++names)).first->second;
+      given = PQsendPrepare(raw(), name.c_str(), text.c_str(), params.count(), params.types()) == 1;
+      sent.push_back({.prepares = true, .plan = key, .sql = text});
+    }
+    if (keeps)
+      given = given && PQsendQueryPrepared(raw(), prepared.at(key).c_str(), params.count(), params.values(),
+                                           params.lengths(), params.formats(), 0) == 1;
+    else
+      given = PQsendQueryParams(raw(), text.c_str(), params.count(), params.types(), params.values(),
+                                params.lengths(), params.formats(), 0) == 1;
+    sent.push_back({.plan = keeps ? key : "", .sql = text});
+    return given && (sent.size() % flush_every != 0 || PQflush(raw()) == 0);
+  }
 
   [[nodiscard]] PGconn* raw() const { return connection.get(); }
   [[nodiscard]] bool open_transaction() const {
@@ -190,38 +213,30 @@ Status Session::send(std::string_view sql, const Params& params) {
   State& s = *state_;
   if (s.sent.empty()) {
     s.sent_in_transaction = s.open_transaction();
-    if (PQenterPipelineMode(s.raw()) == 0) return failure(s.lost(s.sent_in_transaction, sql, nullptr));
+    const bool entered = PQenterPipelineMode(s.raw()) == 1;
+    if (!entered && PQstatus(s.raw()) == CONNECTION_OK)
+      s.send_error =
+          Error{Disposition::quarantine, "", "the connection was left busy, so that nothing can be sent", ""};
+    else if (!entered)
+      s.send_error = s.lost(s.sent_in_transaction, sql, nullptr);
   }
-  const std::string key = plan_key(sql, params);
-  const std::string text(sql);
-  const auto known = s.prepared.find(key);
-  const bool keep = known != s.prepared.end() || s.prepared.size() < prepared_max;
-  bool given = true;
-  if (keep && known == s.prepared.end()) {
-    const std::string name = "outbox_" + std::to_string(++s.names);
-    given = PQsendPrepare(s.raw(), name.c_str(), text.c_str(), params.count(), params.types()) == 1;
-    s.sent.push_back({.prepares = true, .plan = key, .sql = text});
-    s.prepared.emplace(key, name);
-  }
-  if (keep) {
-    given = given && PQsendQueryPrepared(s.raw(), s.prepared.at(key).c_str(), params.count(), params.values(),
-                                         params.lengths(), params.formats(), 0) == 1;
-  } else {
-    given = PQsendQueryParams(s.raw(), text.c_str(), params.count(), params.types(), params.values(),
-                              params.lengths(), params.formats(), 0) == 1;
-  }
-  s.sent.push_back({.plan = keep ? key : "", .sql = text});
-  if (given && s.sent.size() % flush_every == 0) given = PQflush(s.raw()) == 0;
-  if (given) return {};
-  return failure(s.lost(s.sent_in_transaction, sql, nullptr));
+  if (!s.send_error && !s.give(sql, params)) s.send_error = s.lost(s.sent_in_transaction, sql, nullptr);
+  if (s.send_error) s.sent.push_back({});  // receive() is to say so, whatever becomes of this answer
+  return s.send_error ? failure(*s.send_error) : Status{};
 }
 
 Session::Received Session::receive() {
   State& s = *state_;
   Received out;
-  if (s.sent.empty()) return out;
+  const auto sent = std::exchange(s.sent, {});
+  if (auto error = std::exchange(s.send_error, std::nullopt)) {
+    out.error = std::move(error);
+    return out;  // what was sent before is unknown, and the pipeline stays open: nobody uses this session
+                 // again
+  }
+  if (sent.empty()) return out;
   bool whole = PQpipelineSync(s.raw()) == 1;
-  for (const auto& one : std::exchange(s.sent, {})) {
+  for (const auto& one : sent) {
     ResultHandle result{whole ? PQgetResult(s.raw()) : nullptr};
     if (result) whole = PQgetResult(s.raw()) == nullptr;  // the end of this statement's answer
     const bool gone = plan_is_gone(result.get());

@@ -8,6 +8,10 @@
 
 namespace outbox {
 
+std::string to_string(const PartitionId& id) {
+  return id.topic + "-" + std::to_string(id.partition);
+}
+
 void Backlog::assign(const PartitionId& partition, std::int64_t epoch) {
   revoke(partition);
   const std::uint64_t tenure = ++tenures_;

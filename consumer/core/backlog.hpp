@@ -29,6 +29,8 @@ struct PartitionId {
   std::int32_t partition = 0;
   friend auto operator<=>(const PartitionId&, const PartitionId&) = default;
 };
+/// "transfers-0"
+[[nodiscard]] std::string to_string(const PartitionId& id);
 
 /// A record and what keeps its views alive.
 struct Fetched {

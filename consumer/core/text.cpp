@@ -80,6 +80,12 @@ std::string to_text(std::string_view bytes, std::size_t bytes_max) {
   return out;
 }
 
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
+}
+
 std::string headers_json(std::span<const Header> headers) {
   std::string out = "[";
   for (const auto& header : headers) {

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes from Kafka on their way into columns that hold text only. Pure; any thread.
+// Bytes from elsewhere on their way into columns and lines that hold text only. Pure; any thread.
 
 #include <span>
 #include <string>
@@ -16,6 +16,9 @@ namespace outbox {
 /// `bytes` as text: each byte that is no UTF-8, and each NUL, becomes '?'; cut at `bytes_max` between
 /// characters.
 [[nodiscard]] std::string to_text(std::string_view bytes, std::size_t bytes_max);
+
+/// `text` for a line of a log: what would break or colour the line becomes a blank.
+[[nodiscard]] std::string one_line(std::string text);
 
 /// Shape: a JSON array of [name, value] in the record's order. A value that is text is a string, a null one
 /// is null, any other is

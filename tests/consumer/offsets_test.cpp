@@ -20,6 +20,14 @@ Letter of(const PartitionClaim& claim, int n, std::int64_t offset) {
   return one;
 }
 
+struct FencedCount final : Metrics {
+  void record(Metric metric, std::string_view label, double value) noexcept override {
+    if (metric == Metric::retries && label == "fenced") fenced += static_cast<int>(value);
+  }
+  void forget(Metric, std::string_view) noexcept override {}
+  std::atomic<int> fenced = 0;
+};
+
 struct OffsetDatabase : ServiceDatabase {
   std::string stands() {
     return text("SELECT epoch || ':' || coalesce(next::text, 'none') FROM inbox_offset");
@@ -163,18 +171,60 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "who waits for a partition whose owner froze in its commit says so, goes on when it may, and can be "
+    "stopped") {
+  KafkaCluster& kafka = KafkaCluster::shared();
+  const auto topic = kafka.new_topic("waits", 1);
+  OffsetDatabase db;
+  must(db.session.exec("SELECT inbox_offset_claim('" + topic + "', '" + topic + "', 0)"));
+  const auto freeze = [&] {
+    must(db.session.exec("BEGIN"));
+    must(db.session.exec("UPDATE inbox_offset SET changed_at = now()"));
+  };
+  std::atomic<int> waits = 0;
+  const ConsumerOptions options{.name = topic,
+                                .postgres = db.database.uri(),
+                                .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
+                                .topics = {topic},
+                                .offsets = Offsets::database,
+                                .horizon_check = horizon_check(kafka),
+                                .log = [&](std::string_view line) {
+                                  if (line.starts_with("claim_waits partition=" + topic + "-0 ")) ++waits;
+                                }};
+  freeze();
+  {
+    RunningConsumer consumer(options, record_effect);
+    eventually(
+        "it says so", [&] { return waits == 1; }, Millis{40'000});
+    consumer.stop();
+    eventually(
+        "it ends", [&] { return consumer.ended(); }, Millis{20'000});
+  }
+  RunningConsumer consumer(options, record_effect);
+  eventually(
+      "it says so again", [&] { return waits == 2; }, Millis{40'000});
+  must(db.session.exec("ROLLBACK"));
+  send(kafka.bootstrap(), topic, {letter(v7(1))});
+  eventually(
+      "it goes on", [&] { return db.effects() == 1; }, Millis{40'000});
+}
+
+TEST_CASE(
     "an owner that is fenced by mistake joins the group again and goes on, and every effect is there once") {
   KafkaCluster& kafka = KafkaCluster::shared();
   const auto topic = kafka.new_topic("fenced", 1);
   OffsetDatabase db;
   std::atomic<bool> said = false;
+  const auto metrics = std::make_shared<FencedCount>();
   RunningConsumer consumer({.name = topic,
                             .postgres = db.database.uri(),
                             .kafka = {{"bootstrap.servers", kafka.bootstrap()}},
                             .topics = {topic},
                             .offsets = Offsets::database,
                             .horizon_check = horizon_check(kafka),
+                            .metrics = metrics,
                             .backoff_initial = Millis{20},
+
                             .log =
                                 [&](std::string_view line) {
                                   if (line.starts_with("partition_fenced")) said = true;
@@ -188,6 +238,7 @@ TEST_CASE(
   eventually(
       "the others, too", [&] { return db.effects() == 4; }, Millis{40'000});
   CHECK(said);
+  CHECK(metrics->fenced >= 1);
   CHECK_FALSE(consumer.ended());
   eventually("the offset stands", [&] { return db.text("SELECT next::text FROM inbox_offset") == "4"; });
 }

@@ -62,7 +62,13 @@ TEST_CASE("a sent statement that fails is its own message's failure, though late
   Inbox inbox(db.inbox());
   auto letters = letters_to(10);
   letters[8].partition = 1;
-  const auto outcomes = inbox.process(records(letters), repeating(4));
+  int calls = 0;
+  const Handler handler = [&](Transaction& tx, const Message& m) {
+    ++calls;
+    repeating(4)(tx, m);
+  };
+  const auto outcomes = inbox.process(records(letters), handler);
+  CHECK(calls == 10 + 4 + 1 + 1);  // it is known at once which one it was
   using enum Fate;
   CHECK(fates(outcomes) ==
         std::vector{applied, applied, applied, applied, failed, waiting, waiting, waiting, applied, waiting});
@@ -257,6 +263,25 @@ TEST_CASE("the native handle is idle in the transaction once it is asked for beh
   };
   CHECK(inbox.process(letter(v7(1), "{}", 4).record(), handler).fate == Fate::applied);
   CHECK(db.text("SELECT string_agg(off::text, ',' ORDER BY off) FROM effect") == "5,6");
+}
+
+TEST_CASE(
+    "a handler that leaves the native handle busy and then sends fails, and nothing of it is committed") {
+  SendDatabase db;
+  Inbox inbox(db.inbox());
+  const Handler handler = [](Transaction& tx, const Message& m) {
+    tx.exec("INSERT INTO effect (off) VALUES (100)");
+    PQsendQuery(tx.native(), "SELECT 1");
+    send_effect(tx, m.offset());
+    if (m.offset() == 1) tx.exec("SELECT 1");
+  };
+  for (int i = 0; i < 2; ++i) {
+    const auto outcome = inbox.process(letter(v7(i), "{}", i).record(), handler);
+    CHECK(outcome.fate == Fate::failed);
+    CHECK(outcome.reason.find("left busy") != std::string::npos);
+  }
+  CHECK(db.effects() == 0);
+  CHECK(inbox.process(letter(v7(1), "{}", 1).record(), repeating(9)).fate == Fate::applied);
 }
 
 TEST_CASE("what ends the transaction can't be sent") {

@@ -26,7 +26,8 @@ inline constexpr std::array metric_rows = {
     MetricRow{Metric::messages, MetricKind::counter, "outbox_consumer_messages_total", "outcome",
               "messages settled: applied, duplicate, stale, conflict, expired, malformed, parked, dead"},
     MetricRow{Metric::retries, MetricKind::counter, "outbox_consumer_retries_total", "why",
-              "messages to be offered again: failed (its handler), waiting (the database, or one before it)"},
+              "messages to be offered again: failed (its handler), waiting (the database, or one before it), "
+              "fenced (another member has claimed the partition)"},
     MetricRow{Metric::revived, MetricKind::counter, "outbox_consumer_revived_total", "outcome",
               "dead messages that were retried, by what became of them"},
     MetricRow{Metric::batch_seconds, MetricKind::histogram, "outbox_consumer_batch_seconds", "",
