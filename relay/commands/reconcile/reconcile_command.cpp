@@ -112,6 +112,13 @@ bool all_right(const Asked& asked, const config::Pipeline& p, const Account& acc
   return !wrong && !(asked.strict && (account.unknown() > 0 || account.rows_are_deleted));
 }
 
+// A relay's login may not read who replayed and purged what.
+Error advised(Error error) {
+  if (error.code == "42501" && error.advice.empty())
+    error.advice = "log in as a member of outbox_operator, by --uri";
+  return error;
+}
+
 ExitCode run(const Asked& asked) {
   const auto loaded = load_or_report(asked.file);
   if (!loaded) return loaded.error();
@@ -121,7 +128,7 @@ ExitCode run(const Asked& asked) {
   for (const config::Pipeline& p : *pipelines) {
     const auto account = compare(asked, p);
     if (!account) {
-      code = worse(code, report(p.name, account.error()));
+      code = worse(code, report(p.name, advised(account.error())));
       continue;
     }
     const std::string text = asked.json ? account_json(p.name, *account) : account_text(p.name, *account);
