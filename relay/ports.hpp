@@ -81,11 +81,22 @@ struct DeadRow {
   std::int32_t generation = 0;     ///< one that was retried meanwhile is another sending, and stays
 };
 
+/// As the option `delivery` spells them.
+inline constexpr std::string_view at_least_once = "at_least_once";
+inline constexpr std::string_view exactly_once = "exactly_once";
+
 struct LeaseRequest {
   std::string owner;
   std::int16_t lanes = 8;
   Millis ttl{5000};
-  double sent_per_s = 0;  ///< shown by `outboxd status`
+  double sent_per_s = 0;                              ///< shown by `outboxd status`
+  std::string delivery = std::string{at_least_once};  ///< instances that work must have the same
+  std::string stopped{};  ///< why lanes stand still, shown by `outboxd status`; empty: none does
+};
+/// Instances that work now, and deliver otherwise.
+struct Differing {
+  std::string delivery;
+  std::string instance;  ///< one of them
 };
 struct LeaseReply {
   std::vector<Lease> held;     ///< this owner's, also what exceeds its share
@@ -96,6 +107,8 @@ struct LeaseReply {
   std::optional<Millis> other_ends{};  ///< when the first lease of another runs out, by the database's clock
   /// Why an operator has paused the whole pipeline; nullopt: nobody has. Nothing is to be claimed then.
   std::optional<std::string> paused{};
+  /// Set: this owner has no share until those have given all lanes back.
+  std::optional<Differing> differs{};
 };
 enum class Leaving { no, yes };
 enum class Release { done, kept };

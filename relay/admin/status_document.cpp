@@ -28,6 +28,22 @@ json counters_json(const Counters& c) {
           {"dropped", c.dropped}, {"lane_lost", c.lane_lost}, {"producers", c.producers}};
 }
 
+json stopped_json(const std::vector<StoppedLane>& lanes) {
+  json out = json::array();
+  for (const StoppedLane& l : lanes)
+    out.push_back({{"lane", l.lane.value}, {"stopped_ms", l.since.count()}, {"why", l.why}});
+  return out;
+}
+
+// Null with at_least_once.
+json transactions_json(const Figures& f) {
+  if (!f.transactional) return {};
+  return {{"committed", f.counters.transactions},
+          {"failed", f.counters.transactions_failed},
+          {"producers", f.counters.seats_opened},
+          {"lanes_stopped", stopped_json(f.stopped)}};
+}
+
 json topics_json(const std::vector<TopicFigures>& topics) {
   json out = json::array();
   for (const TopicFigures& t : topics) {
@@ -115,6 +131,7 @@ json pipeline_json(const PipelineView& view, const History& history, MonoTime no
       {"totals", counters_json(f.counters)},
       {"in_flight", {{"rows", f.flight_rows}, {"bytes", f.flight_bytes}}},
       {"asleep", f.asleep},
+      {"transactions", transactions_json(f)},
       {"lanes_held", std::move(lanes)},
       {"lease_left_ms", f.lease_left ? json(f.lease_left->count()) : json()},
       {"topics", topics_json(f.topics)},

@@ -201,8 +201,8 @@ constexpr std::array pipeline_table{
          .doc =
              "`at_least_once`: a crash can repeat a message, and the consumer's dedup refuses the repeat. "
              "`exactly_once`: each batch of a lane is one Kafka transaction with a record of it, so that a "
-             "consumer with isolation.level read_committed sees each message once. All instances of a "
-             "pipeline must have the same."}),
+             "consumer with isolation.level read_committed sees each message once. One that differs from "
+             "the instances at work waits until those have stopped."}),
     pipeline<&Pipeline::ledger, &Ledger::topic>(
         {.path = "ledger.topic",
          .highest = "249",

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "relay/core/text.hpp"
+
 namespace outbox::relay {
 namespace {
+
+constexpr std::size_t why_bytes_max = 400;
 
 std::string for_seconds(MonoTime since, MonoTime now) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - since).count()) + " s";
@@ -14,6 +18,13 @@ std::string why(const std::string& error) {
 }
 
 }  // namespace
+
+std::string sentence(const Signs::Stopped& stopped, MonoTime now) {
+  std::string out =
+      "lane " + std::to_string(stopped.lane) + " has sent nothing for " + for_seconds(stopped.since, now);
+  if (stopped.lanes > 1) out += " (stopped too: " + std::to_string(stopped.lanes - 1) + ")";
+  return out + why(bounded_text(stopped.why, why_bytes_max));
+}
 
 std::string_view to_string(Verdict verdict) noexcept {
   switch (verdict) {
@@ -50,7 +61,11 @@ Judgement judge(const Signs& signs, MonoTime now, const Patience& patience) {
   if (over(asked, patience.limit + patience.lease_every)) {
     return {Verdict::stuck, "no lease was answered for " + for_seconds(asked, now)};
   }
-  if (signs.owing && over(*signs.owing, patience.limit)) {
+  if (!signs.differs.empty()) return {Verdict::waiting, signs.differs};
+  // Kafka is waited for. A call that never comes back is its client's own fault, and a restart mends that.
+  if (signs.stopped && over(signs.stopped->since, patience.limit))
+    return {signs.stopped->answered ? Verdict::waiting : Verdict::stuck, sentence(*signs.stopped, now)};
+  if (signs.owing && !signs.stopped && over(*signs.owing, patience.limit)) {
     return {Verdict::stuck, "rows are in flight, and none was settled for " + for_seconds(*signs.owing, now)};
   }
   if (signs.draining && over(*signs.draining, patience.limit)) {

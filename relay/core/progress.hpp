@@ -4,6 +4,7 @@
 // which a restart cannot hasten; work that stands still although both servers are there is stuck, which a
 // restart may mend. Pure.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -24,7 +25,17 @@ struct Signs {
   std::string kafka_error{};
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
-  std::string paused{};  ///< why an operator has paused it; empty: nobody has
+  std::string differs{};  ///< others work and deliver otherwise, so this one waits; empty: none do
+  std::string paused{};   ///< why an operator has paused it; empty: nobody has
+  /// Exactly once: the lane that cannot send for the longest time, and how many there are.
+  struct Stopped {
+    std::int64_t lanes = 0;
+    std::int16_t lane = 0;
+    MonoTime since{};
+    std::string why{};
+    bool answered = true;  ///< no call into Kafka's client is overdue by far
+  };
+  std::optional<Stopped> stopped{};
   bool working = false;  ///< lanes are leased, worked, and not paused
   bool stopping = false;
 
@@ -54,6 +65,9 @@ struct Patience {
   Millis look_every{250};  ///< how often a quiet table is looked at
   Millis lease_every{0};   ///< how often leases are asked for
 };
+
+/// "lane 3 has sent nothing for 13 s: …", bounded.
+[[nodiscard]] std::string sentence(const Signs::Stopped& stopped, MonoTime now);
 
 [[nodiscard]] Judgement judge(const Signs& signs, MonoTime now, const Patience& patience);
 

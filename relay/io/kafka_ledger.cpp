@@ -107,6 +107,9 @@ Result<std::optional<LedgerRecord>> last_between(PartitionReader& reader, const 
     const Record record = reader.next();
     if (!record) continue;
     if (record->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) position = std::max(position, record->offset);
+    if (record->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+      return failure(Disposition::fatal, "the ledger may not be read", "",
+                     "grant the relay READ on its topic");
     if (record->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // it reconnects by itself
     position = record->offset + 1;
     const bool ours = record->offset < end && record->payload != nullptr &&

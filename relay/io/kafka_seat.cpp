@@ -21,6 +21,22 @@ Status failed(const char* what, KafkaFailure error) {
   return failure(std::move(said));
 }
 
+// What is refused for want of a right a person has to mend; all else passes.
+Status initialised(rd_kafka_t* client, Millis patience) {
+  const KafkaFailure error{rd_kafka_init_transactions(client, static_cast<int>(patience.count()))};
+  if (!error) return {};
+  const auto code = rd_kafka_error_code(error.get());
+  Error said =
+      to_error(code, "the lane's transactional id cannot be taken", rd_kafka_error_string(error.get()));
+  said.disposition = Disposition::retry;
+  if (code == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+      code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
+    said.disposition = Disposition::fatal;
+    said.advice = "grant the relay DESCRIBE and WRITE on the transactional ids outboxd-PIPELINE-*";
+  }
+  return failure(std::move(said));
+}
+
 MonoTime now() {
   return std::chrono::steady_clock::now();
 }
@@ -47,13 +63,8 @@ Status KafkaSeat::initialise(const std::atomic<bool>& stopping) {
   auto topic = ensure_ledger_topic(producer_->handle(), options_.ledger_topic, request_.lanes,
                                    options_.patience, stopping);
   if (!topic) return topic;
-  auto fenced = failed("the lane's transactional id cannot be taken",
-                       KafkaFailure{rd_kafka_init_transactions(producer_->handle(),
-                                                               static_cast<int>(options_.patience.count()))});
-  if (!fenced) {
-    fenced.error().disposition = Disposition::retry;
-    return fenced;
-  }
+  auto fenced = initialised(producer_->handle(), options_.patience);
+  if (!fenced) return fenced;
   crash_here(CrashPoint::once_lane_fenced);
   KafkaOptions reader = options_.kafka;
   reader.transactional_id.clear();

@@ -16,6 +16,8 @@ LeaseReply read_lease(const pg::Rows& rows, const std::string& owner) {
     reply.share = static_cast<std::int16_t>(rows.integer(row, 5));
     reply.instances = static_cast<std::int32_t>(rows.integer(row, 6));
     if (const auto reason = rows.text_or_null(row, 7)) reply.paused = std::string{*reason};
+    if (const auto delivery = rows.text_or_null(row, 8))
+      reply.differs = Differing{std::string{*delivery}, std::string{rows.text(row, 9)}};
     if (rows.is_null(row, 2)) continue;
     if (rows.text(row, 2) == owner) {
       reply.held.push_back(
@@ -49,7 +51,7 @@ class LeaseCall : public std::enable_shared_from_this<LeaseCall> {
   void ask(Work by) {
     pg::Params params;
     params.text(link_->source()).text(request_.owner).i32(request_.lanes).i64(request_.ttl.count());
-    params.untyped(std::to_string(request_.sent_per_s));
+    params.untyped(std::to_string(request_.sent_per_s)).text(request_.delivery).text(request_.stopped);
     under_way_ += 1;
     link_->run(
         by, {{link_->sql()->lease, std::move(params)}},

@@ -70,6 +70,17 @@ void collect_rows(std::string_view name, const Figures& f, Exposition& out) {
   out.add(metric("outboxd_asleep"), {name}, f.asleep);
 }
 
+void collect_transactions(std::string_view name, const Figures& f, Exposition& out) {
+  if (!f.transactional) return;
+  out.add(metric("outboxd_transactions_total"), {name}, f.counters.transactions);
+  out.add(metric("outboxd_transactions_failed_total"), {name}, f.counters.transactions_failed);
+  out.add(metric("outboxd_transactional_producers_total"), {name}, f.counters.seats_opened);
+  out.add(metric("outboxd_lanes_stopped"), {name}, std::ssize(f.stopped));
+  for (const StoppedLane& lane : f.stopped)
+    out.add(metric("outboxd_lane_stopped_seconds"), {name, std::to_string(lane.lane.value)},
+            seconds(lane.since));
+}
+
 void collect_topics(std::string_view name, const Figures& f, Exposition& out) {
   for (const TopicFigures& t : f.topics) {
     out.add(metric("outboxd_published_total"), {name, t.name}, t.counters.published);
@@ -131,6 +142,7 @@ void collect(const PipelineView& pipeline, MonoTime now, Exposition& out) {
   if (pipeline.kafka) collect_kafka(pipeline.name, *pipeline.kafka, out);
   collect_lanes(pipeline.name, pipeline.figures, out);
   collect_rows(pipeline.name, pipeline.figures, out);
+  collect_transactions(pipeline.name, pipeline.figures, out);
   collect_topics(pipeline.name, pipeline.figures, out);
   collect_survey(pipeline.name, pipeline.survey, now, out);
   collect_upkeep(pipeline.name, pipeline.upkeep, out);

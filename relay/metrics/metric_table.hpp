@@ -128,6 +128,18 @@ inline constexpr std::array metric_table{
                 "What the rows in flight count against publish.in_flight_bytes."},
     MetricFacts{"outboxd_producers_total", MetricType::counter, "producers", "pipeline",
                 "Producers made in place of a finished one."},
+    // Exactly once: none of these with `delivery: at_least_once`.
+    MetricFacts{"outboxd_transactions_total", MetricType::counter, "transactions", "pipeline",
+                "Kafka transactions committed; each carries one batch of one lane."},
+    MetricFacts{
+        "outboxd_transactions_failed_total", MetricType::counter, "transactions", "pipeline",
+        "Kafka transactions that did not end in a clean commit; the ledger told what became of them."},
+    MetricFacts{"outboxd_transactional_producers_total", MetricType::counter, "producers", "pipeline",
+                "Transactional producers made: for a lane taken, and after each transaction that failed."},
+    MetricFacts{"outboxd_lanes_stopped", MetricType::gauge, "lanes", "pipeline",
+                "Lanes that this process has and that cannot send."},
+    MetricFacts{"outboxd_lane_stopped_seconds", MetricType::gauge, "seconds", "pipeline,lane",
+                "How long such a lane has sent nothing; /status says why. Only lanes that are stopped."},
     MetricFacts{"outboxd_notifications_total", MetricType::counter, "notifications", "pipeline",
                 "Notifications of an insert that woke the relay."},
     MetricFacts{"outboxd_asleep", MetricType::gauge, "0 or 1", "pipeline",

@@ -38,6 +38,7 @@ TopicFigures merged(std::span<const TopicFigures> topics, const TopicCounters& f
 Judgement Pipeline::judgement() const {
   Signs signs = bench_.signs;
   signs.working = phase_ == Phase::working && signs.paused.empty();
+  if (transactions_) signs.stopped = transactions_->longest_stopped(bench_.loop.now());
   return judge(
       signs, bench_.loop.now(),
       {.look_every = bench_.options.limits.poll_interval, .lease_every = bench_.options.lease_ttl / 3});
@@ -52,7 +53,9 @@ Figures Pipeline::figures(std::size_t topics_max) const {
               .judgement = judgement(),
               .flight_rows = bench_.flight.rows(),
               .flight_bytes = bench_.flight.bytes(),
-              .asleep = bench_.plan.asleep()};
+              .asleep = bench_.plan.asleep(),
+              .transactional = transactions_ != nullptr};
+  if (transactions_) out.stopped = transactions_->stopped(now);
   for (const auto& lease : tenure_.leases())
     if (lease) out.lanes.push_back(*lease);
   if (tenure_.active()) out.lease_left = std::chrono::duration_cast<Millis>(tenure_.ends_at() - now);

@@ -66,6 +66,13 @@ struct TopicFigures {
   bool careful = false;  ///< one message a partition in flight, after a refusal
 };
 
+/// A lane that cannot send (`delivery: exactly_once`).
+struct StoppedLane {
+  LaneId lane;
+  Millis since{};     ///< how long ago it last got on
+  std::string why{};  ///< one line
+};
+
 /// Its views live as long as the pipeline.
 struct Figures {
   std::string_view phase{};
@@ -79,6 +86,8 @@ struct Figures {
   std::vector<Lease> lanes{};  ///< held by this process
   std::optional<Millis> lease_left{};
   std::vector<TopicFigures> topics{};
+  bool transactional = false;          ///< `delivery: exactly_once`
+  std::vector<StoppedLane> stopped{};  ///< of the lanes held
 };
 
 }  // namespace outbox::relay

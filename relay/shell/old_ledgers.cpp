@@ -35,6 +35,7 @@ void OldLedgers::forget() {
   to_do_.clear();
   under_way_ = 0;
   asking_ = false;
+  error_.clear();
   again_at_ = {};
 }
 
@@ -68,6 +69,7 @@ void OldLedgers::ask() {
       bench_.doubt_leases();
     } else {
       standing_ = std::move(*standing);
+      error_.clear();
       backoff_.reset();
     }
     bench_.stir();
@@ -131,7 +133,8 @@ void OldLedgers::all_settled() {
 
 void OldLedgers::later(const Error& error, const char* what) {
   again_at_ = bench_.loop.now() + backoff_.next();
-  bench_.log.warn(what, {{"error", error.text()}, {"next", "tried again; nothing is claimed until then"}});
+  error_ = error.text();
+  bench_.log.warn(what, {{"error", error_}, {"next", "tried again; nothing is claimed until then"}});
 }
 
 }  // namespace outbox::relay

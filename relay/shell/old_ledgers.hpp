@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -22,6 +23,8 @@ class OldLedgers {
   /// Known, and nothing older is left: lanes may be opened.
   [[nodiscard]] bool settled() const { return standing_ && standing_->older.empty(); }
   [[nodiscard]] const LedgerStanding& standing() const { return *standing_; }
+  /// Why it does not get on; empty: it does, or nothing was tried yet.
+  [[nodiscard]] const std::string& error() const { return error_; }
   void pump(MonoTime now);
   [[nodiscard]] MonoTime wake_at() const { return busy() ? MonoTime::max() : again_at_; }
   /// The lanes were lost or dealt anew: all is asked again.
@@ -49,6 +52,7 @@ class OldLedgers {
   std::int64_t under_way_ = 0;
   bool asking_ = false;
   std::uint64_t life_ = 0;  // answers to an earlier one are left alone
+  std::string error_;
   MonoTime again_at_{};
   Backoff backoff_{{Millis{100}, Millis{5000}}, 7};
 };

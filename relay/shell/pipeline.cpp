@@ -170,24 +170,14 @@ void Pipeline::keep_tenure(MonoTime now) {
   if (!wanted || !tenure_.request_due(now)) return;
   tenure_.requested(now);
   bench_.lease_requests += 1;
-  bench_.source.lease(
-      {bench_.options.owner, bench_.options.limits.lanes, bench_.options.lease_ttl, sent_per_s(now)},
-      [this, number = bench_.lease_requests](Result<LeaseReply> reply) {
-        crash_here(CrashPoint::relay_leased, reply);
-        const bool answered = reply.has_value();
-        leased(std::move(reply));
-        if (answered && transactions_) transactions_->lease_confirmed(number);
-        stir();
-      });
+  bench_.source.lease(lease_request(now), [this, number = bench_.lease_requests](Result<LeaseReply> reply) {
+    crash_here(CrashPoint::relay_leased, reply);
+    const bool answered = reply.has_value();
+    leased(std::move(reply));
+    if (answered && transactions_) transactions_->lease_confirmed(number);
+    stir();
+  });
   crash_here(CrashPoint::relay_lease_asked);
-}
-
-double Pipeline::sent_per_s(MonoTime now) {
-  const double seconds = std::chrono::duration<double>(now - rate_at_).count();
-  const std::int64_t marked = bench_.counters.marked - rate_marked_;
-  rate_at_ = now;
-  rate_marked_ = bench_.counters.marked;
-  return seconds > 0 ? static_cast<double>(marked) / seconds : 0;
 }
 
 void Pipeline::leased(Result<LeaseReply> reply) {
@@ -203,6 +193,7 @@ void Pipeline::leased(Result<LeaseReply> reply) {
   }
   bench_.alone = reply->instances <= 1;
   note_paused(reply->paused.value_or(""));
+  note_delivery(reply->differs);
   apply_lanes();
   if (!tenure_.active() && phase_ != Phase::stopping && !std::exchange(standby_said_, true))
     bench_.log.info("standby", {{"owner", reply->other_owner},

@@ -61,7 +61,10 @@ class Pipeline {
   void arm(MonoTime now);
   void keep_tenure(MonoTime now);
   void leased(Result<LeaseReply> reply);
+  [[nodiscard]] LeaseRequest lease_request(MonoTime now);
+  [[nodiscard]] std::string_view delivery() const;
   void note_paused(std::string reason);
+  void note_delivery(const std::optional<Differing>& differs);
   [[nodiscard]] bool paused() const { return !bench_.signs.paused.empty(); }
   void tenure_changed(Tenure::Change change);
   void lanes_gained();

@@ -1,5 +1,7 @@
-// What a pipeline notes of its servers, its looks and its operators, for the judgement whether it gets on.
+// What a pipeline notes of its servers, its looks, its operators and the other instances, for the judgement
+// whether it gets on, and what it tells the others of itself.
 
+#include <chrono>
 #include <utility>
 
 #include "relay/shell/pipeline.hpp"
@@ -19,6 +21,47 @@ void Pipeline::note_paused(std::string reason) {
     bench_.signs.look_answered = bench_.loop.now();
     bench_.plan.hint(bench_.loop.now());
   }
+}
+
+// Lanes are leased by nobody who delivers otherwise than those who work.
+void Pipeline::note_delivery(const std::optional<Differing>& differs) {
+  std::string said;
+  if (differs)
+    said = "instance " + differs->instance + " works with delivery: " + differs->delivery +
+           ", and this one has " + std::string{delivery()} + ": it waits until no such instance has a lane";
+  if (said == bench_.signs.differs) return;
+  bench_.signs.differs = std::move(said);
+  if (differs)
+    bench_.log.error("delivery_differs",
+                     {{"in_force", differs->delivery},
+                      {"instance", differs->instance},
+                      {"configured", delivery()},
+                      {"next", "waits; give all instances of a pipeline the same delivery"}});
+  else
+    bench_.log.info("delivery_agrees", {{"delivery", delivery()}});
+}
+
+std::string_view Pipeline::delivery() const {
+  return transactions_ ? exactly_once : at_least_once;
+}
+
+LeaseRequest Pipeline::lease_request(MonoTime now) {
+  LeaseRequest request{.owner = bench_.options.owner,
+                       .lanes = bench_.options.limits.lanes,
+                       .ttl = bench_.options.lease_ttl,
+                       .sent_per_s = sent_per_s(now),
+                       .delivery = std::string{delivery()}};
+  const auto stopped = transactions_ ? transactions_->longest_stopped(now) : std::nullopt;
+  if (stopped) request.stopped = sentence(*stopped, now);
+  return request;
+}
+
+double Pipeline::sent_per_s(MonoTime now) {
+  const double seconds = std::chrono::duration<double>(now - rate_at_).count();
+  const std::int64_t marked = bench_.counters.marked - rate_marked_;
+  rate_at_ = now;
+  rate_marked_ = bench_.counters.marked;
+  return seconds > 0 ? static_cast<double>(marked) / seconds : 0;
 }
 
 // A look that finds nothing, with nothing in flight, owes nothing. One whose rows are dropped again and again

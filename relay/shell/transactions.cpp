@@ -34,8 +34,10 @@ Transactions::Transactions(Workbench& bench, Transactor& transactor, const Tenur
 }
 
 void Transactions::enter(Lane& lane, State state) {
+  const bool well = lane.state == State::absent || state == State::ready || state == State::sending;
   lane.state = state;
   lane.since = bench_.loop.now();
+  if (well) lane.well_at = lane.since;
 }
 
 void Transactions::pump(MonoTime now) {
@@ -208,10 +210,12 @@ void Transactions::failed(Lane& lane, const Error& error) {
   enter(lane, State::waiting);
   lane.life += 1;
   lane.retry_at = bench_.loop.now() + lane.backoff.next();
+  const bool mended = error.disposition == Disposition::fatal && lane.why != error.text();
   lane.why = error.text();
   transactor_.close(lane.seat);
   bench_.doubt_leases();
-  if (!std::exchange(lane.failing, true))
+  // Told once; what only a person can mend is told again where the next thing is wrong.
+  if (!std::exchange(lane.failing, true) || mended)
     bench_.log.warn("lane_stopped", {{"lane", lane.lease.lane.value},
                                      {"rows", std::ssize(lane.rows)},
                                      {"error", lane.why},
@@ -353,17 +357,6 @@ LaneSet Transactions::claimable(MonoTime now) const {
 bool Transactions::takes(LaneId lane, ClaimSerial claim) const {
   const Lane& of_it = lanes_[index(lane)];
   return (of_it.state == State::ready || of_it.state == State::sending) && claim > of_it.ready_since;
-}
-
-std::vector<Transactions::Stopped> Transactions::stopped() const {
-  std::vector<Stopped> out;
-  for (const Lane& lane : lanes_) {
-    if (lane.failing)
-      out.push_back({lane.lease.lane, lane.why});
-    else if (lane.slow)
-      out.push_back({lane.lease.lane, "its transaction waits for Kafka"});
-  }
-  return out;
 }
 
 }  // namespace outbox::relay

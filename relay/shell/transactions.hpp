@@ -15,9 +15,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -47,12 +47,10 @@ class Transactions {
   void cut_off();
   void marked(const Row& row, Marker::Outcome outcome);
 
-  /// Lanes that do not get on, each with why.
-  struct Stopped {
-    LaneId lane;
-    std::string_view why;
-  };
-  [[nodiscard]] std::vector<Stopped> stopped() const;
+  /// Lanes that do not get on: opened in vain, or not ready for long, or with a transaction that takes long.
+  [[nodiscard]] std::vector<StoppedLane> stopped(MonoTime now) const;
+  /// The one that stands still for the longest time.
+  [[nodiscard]] std::optional<Signs::Stopped> longest_stopped(MonoTime now) const;
 
  private:
   enum class State : std::uint8_t { absent, waiting, opening, confirming, ready, sending };
@@ -69,6 +67,7 @@ class Transactions {
     ClaimSerial ready_since;
     std::int64_t batch_bytes = 0;  // it was opened with
     MonoTime since{};              // of the state
+    MonoTime well_at{};            // it was ready, or its transaction began; or it was taken
     MonoTime retry_at{};
     Backoff backoff{{Millis{50}, Millis{5000}}, 8};
     bool failing = false;
@@ -95,6 +94,8 @@ class Transactions {
   void send(Lane& lane);
   void ended(Lane& lane, TransactionEnd end);
   void drop_rows(Lane& lane);
+  [[nodiscard]] bool stands_still(const Lane& lane, MonoTime now) const;
+  [[nodiscard]] std::string why(const Lane& lane) const;
   [[nodiscard]] std::int64_t batch_bytes_of(const Topic& topic) const;
 
   struct Load {  // of a transaction that is being filled

@@ -37,6 +37,7 @@ struct PipelineOptions {
   std::int32_t mark_rows_max = 5000;  ///< of one mark
   std::int32_t marks_max = 2;         ///< under way at once
   Millis transaction_slow{5000};      ///< exactly once: a transaction that takes longer is told
+  Millis transactor_lost{180'000};    ///< a call to the transactor ends long before; then it is stuck
   std::size_t topics_max = 1000;      ///< remembered for good; more only while they have something to do
   std::int32_t probes_max = 8;        ///< of held topics, under way at once
 };

@@ -216,6 +216,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_give_back, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_give_back_late, World);    \
   TEST_CASE_TEMPLATE_INVOKE(source_leave, World);             \
+  TEST_CASE_TEMPLATE_INVOKE(source_delivery, World);          \
   TEST_CASE_TEMPLATE_INVOKE(source_lanes_dealt_anew, World);  \
   TEST_CASE_TEMPLATE_INVOKE(source_paused, World);            \
   TEST_CASE_TEMPLATE_INVOKE(source_pin, World);               \

@@ -154,6 +154,53 @@ TEST_CASE_TEMPLATE_DEFINE(
 }
 
 TEST_CASE_TEMPLATE_DEFINE(
+    "two ways of delivery are never at work at once: who delivers otherwise waits for the last lane", World,
+    source_delivery) {
+  World world;
+  const auto lease_as = [&](const std::string& owner, std::string_view delivery, std::int16_t lanes = 8) {
+    return asked<relay::LeaseReply>(world, [&](auto done) {
+      world.source().lease(
+          {.owner = owner, .lanes = lanes, .ttl = Millis{60'000}, .delivery = std::string{delivery}},
+          std::move(done));
+    });
+  };
+  const auto once = [&](const std::string& owner, std::int16_t lanes = 8) {
+    return lease_as(owner, relay::exactly_once, lanes);
+  };
+  const auto least = [&](const std::string& owner) { return lease_as(owner, relay::at_least_once); };
+  CHECK_FALSE(least("a").differs.has_value());
+  auto b = once("b", 16);
+  REQUIRE(b.differs.has_value());
+  CHECK(b.differs->delivery == relay::at_least_once);
+  CHECK(b.differs->instance == "a");
+  CHECK(b.share == 0);
+  CHECK(b.held.empty());
+  CHECK(b.instances == 2);
+  auto a = least("a");  // the other one's share and its count of lanes are of no account
+  CHECK(a.share == 8);
+  CHECK(a.lanes == 8);
+  // A younger one of the same delivery shares, and goes on when the oldest is gone: it has lanes.
+  CHECK(least("c").share == 4);
+  give_back(world, "a", surplus(least("a")));
+  CHECK(least("c").held.size() == 4);
+  give_back(world, "a", {}, relay::Leaving::yes);
+  b = once("b", 16);
+  REQUIRE(b.differs.has_value());
+  CHECK(b.differs->instance == "c");
+  CHECK(b.held.empty());
+  CHECK(least("c").held.size() == 8);
+  give_back(world, "c", {}, relay::Leaving::yes);
+  b = once("b", 16);
+  CHECK_FALSE(b.differs.has_value());
+  CHECK(b.lanes == 16);
+  CHECK(b.held.size() == 16);
+  const auto back = least("a");
+  REQUIRE(back.differs.has_value());
+  CHECK(back.differs->delivery == relay::exactly_once);
+  CHECK(back.held.empty());
+}
+
+TEST_CASE_TEMPLATE_DEFINE(
     "every owner hears with its lease that an operator has paused the pipeline, and why", World,
     source_paused) {
   World world;

@@ -113,7 +113,7 @@ TEST_CASE("status names each instance with its lanes, and one without a lane too
     SELECT outbox_lanes_keep('public.outbox_msg', 'host:1-a/payments', 3, '1 min', 2.5);
     SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1);
     SELECT outbox_lanes_give('public.outbox_msg', 'host:1-a/payments', '{1}', '{1}', false);
-    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1);
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1, 'exactly_once', E'lane 2: a\nb');
     SELECT outbox_lanes_keep('public.outbox_msg', 'host:3-c/payments', 4, '1 min'))"));
   const auto json = status_json(folder);
   CHECK(json["lane_generation"] == 1);
@@ -126,7 +126,12 @@ TEST_CASE("status names each instance with its lanes, and one without a lane too
   CHECK(json["instances"][2]["lanes_asked"] == 4);
   CHECK(json["instances"][2]["age_ms"].get<int>() >= 0);
   CHECK(json["instances"][2]["renewed_ago_ms"].get<int>() < 60'000);
+  CHECK(json["instances"][1]["delivery"] == "exactly_once");
+  CHECK(json["instances"][1]["stopped"] == "lane 2: a\nb");
+  CHECK(json["instances"][2]["delivery"] == "");
+  CHECK(json["instances"][2]["stopped"] == "");
   const auto text = folder.outboxd({"status"}).output;
+  CHECK(has(text, " ago, exactly_once\n      stopped: \"lane 2: a\\nb\"\n"));
   CHECK(has(text, "  instances 3  lanes 3  generation 1\n"));
   CHECK(has(text, "    host:1-a/payments  lanes 0,2  since "));
   CHECK(has(text, "    host:3-c/payments  lanes none  since "));

@@ -11,48 +11,10 @@
 #include <vector>
 
 #include "base/crash_point.hpp"
-#include "tests/relay/numbered.hpp"
+#include "tests/relay/once.hpp"
 
 using namespace outbox;
 using namespace outbox::test;
-
-namespace {
-
-RigOptions exactly_once() {
-  RigOptions options;
-  options.pipeline =
-      "    delivery: exactly_once\n    ledger: { topic: " + KafkaCluster::unique_topic("ledger") + " }\n";
-  return options;
-}
-
-// Every row once, each key in order, and each row marked with where it is.
-void each_once(RelayRig& rig, const std::string& topic, int count) {
-  const auto records = KafkaCluster::shared().read_all(topic, Isolation::read_committed);
-  std::map<std::string, int> copies;
-  std::map<std::string, int> last;
-  for (const KafkaRecord& r : records) {
-    const std::string body = r.body.value();
-    copies[body] += 1;
-    CHECK(std::stoi(body) > last[r.key.value()]);
-    last[r.key.value()] = std::stoi(body);
-    REQUIRE(
-        rig.ask(
-            "SELECT count(*) FROM outbox_msg WHERE status = 'SENT' AND id = $1 AND kafka_partition = $2 "
-            "AND kafka_offset = $3",
-            pg::Params{}.i64(std::stoll(r.header("outbox-seq").value())).i32(r.partition).i64(r.offset)) ==
-        "1");
-  }
-  CHECK(std::ssize(copies) == count);
-  CHECK(std::ssize(records) == count);
-}
-
-bool real_kafka() {
-  if (KafkaCluster::shared().real()) return true;
-  MESSAGE("skipped: only a real broker has transactions that a reader can see");
-  return false;
-}
-
-}  // namespace
 
 TEST_CASE(
     "exactly once: rows go through transactions, and a read_committed reader sees each once, in order") {

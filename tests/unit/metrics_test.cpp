@@ -24,6 +24,11 @@ PipelineView full_view() {
   view.figures.counters.marked = 42;
   view.figures.lanes = {Lease{LaneId{3}, Epoch{7}}};
   view.figures.topics = {{.name = "payment.created", .state = "ready", .counters = {.published = 5}}};
+  view.figures.transactional = true;
+  view.figures.counters.transactions = 9;
+  view.figures.counters.transactions_failed = 2;
+  view.figures.counters.seats_opened = 3;
+  view.figures.stopped = {{LaneId{3}, Millis{1500}, "its transaction waits for Kafka"}};
   view.kafka = KafkaStatistics{.brokers = {{.name = "b:9092", .up = true}}};
   view.survey.taken_at = MonoTime{};
   view.survey.facts.partitions_ahead = Millis{86'400'000};
@@ -143,4 +148,18 @@ TEST_CASE("without a survey its figures are absent, not zero") {
   const std::string text = scraped(view);
   CHECK(text.find("outboxd_pending_rows{") == std::string::npos);
   CHECK(text.find("outboxd_surveys_failed_total{") != std::string::npos);
+}
+
+TEST_CASE("transactions and stopped lanes are told of a pipeline that has them, and of no other") {
+  PipelineView view = full_view();
+  const std::string text = scraped(view);
+  CHECK(has_line(text, R"(outboxd_transactions_total{pipeline="payments"} 9)"));
+  CHECK(has_line(text, R"(outboxd_transactions_failed_total{pipeline="payments"} 2)"));
+  CHECK(has_line(text, R"(outboxd_transactional_producers_total{pipeline="payments"} 3)"));
+  CHECK(has_line(text, R"(outboxd_lanes_stopped{pipeline="payments"} 1)"));
+  CHECK(has_line(text, R"(outboxd_lane_stopped_seconds{pipeline="payments",lane="3"} 1.5)"));
+  view.figures.transactional = false;
+  view.figures.stopped.clear();
+  CHECK(scraped(view).find("outboxd_transactions_total") == std::string::npos);
+  CHECK(scraped(view).find("lanes_stopped") == std::string::npos);
 }

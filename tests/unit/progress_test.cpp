@@ -144,3 +144,45 @@ TEST_CASE("stopping is not ready, whatever else is") {
   signs.stopping = true;
   CHECK(verdict(signs, 1001) == Verdict::stopping);
 }
+
+TEST_CASE("a lane that cannot send waits, by name and with its reason, however well the others get on") {
+  Signs signs = working();
+  signs.stopped = {.lanes = 2, .lane = 3, .since = at(990), .why = "its transaction waits for Kafka"};
+  signs.owing = at(999);
+  CHECK(verdict(signs, 1000) == Verdict::ready);
+  const Judgement judgement = judge(signs, at(1003), Patience{});
+  CHECK(judgement.verdict == Verdict::waiting);
+  CHECK(judgement.reason ==
+        "lane 3 has sent nothing for 13 s (stopped too: 1): its transaction waits for Kafka");
+  signs.stopped->lanes = 1;
+  CHECK(judge(signs, at(1003), Patience{}).reason ==
+        "lane 3 has sent nothing for 13 s: its transaction waits for Kafka");
+}
+
+TEST_CASE("rows owed by a stopped lane are no reason for a restart, and a call that never returns is one") {
+  Signs signs = working();
+  signs.owing = at(980);
+  CHECK(verdict(signs, 1000) == Verdict::stuck);
+  signs.stopped = {.lanes = 1, .lane = 0, .since = at(985)};
+  CHECK(verdict(signs, 1000) == Verdict::waiting);
+  signs.stopped->since = at(995);
+  CHECK(verdict(signs, 1000) == Verdict::ready);
+  signs.stopped->since = at(985);
+  signs.stopped->answered = false;
+  CHECK(verdict(signs, 1000) == Verdict::stuck);
+}
+
+TEST_CASE("an instance that delivers otherwise than those at work waits, and says so at once") {
+  Signs signs = working();
+  signs.differs = "instance a works with delivery: at_least_once";
+  CHECK(judge(signs, at(1001), Patience{}).verdict == Verdict::waiting);
+  CHECK(judge(signs, at(1001), Patience{}).reason == signs.differs);
+}
+
+TEST_CASE("what is told of a stopped lane is bounded and fit to be stored, whatever a broker said") {
+  Signs::Stopped stopped{.lanes = 1, .lane = 0, .since = at(985), .why = "a\xff" + std::string(5000, 'x')};
+  stopped.why[3] = '\0';
+  const std::string said = sentence(stopped, at(990));
+  CHECK(said.starts_with("lane 0 has sent nothing for 5 s: a?x?x"));
+  CHECK(said.size() < 500);
+}

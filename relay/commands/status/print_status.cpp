@@ -96,7 +96,9 @@ std::string instances_text(const StatusReport& report) {
            seconds(instance.age) + ", renewed " + seconds(instance.renewed_ago) + " ago";
     if (instance.lanes_asked != std::ssize(report.lanes))
       out += ", asks for " + std::to_string(instance.lanes_asked) + " lanes";
+    if (!instance.delivery.empty()) out += ", " + instance.delivery;
     out += "\n";
+    if (!instance.stopped.empty()) out += "      stopped: " + shown(instance.stopped) + "\n";
   }
   return out;
 }
@@ -144,7 +146,9 @@ nlohmann::json instance_json(const InstanceState& instance, const std::vector<La
                      {"lanes", nlohmann::json::array()},
                      {"lanes_asked", instance.lanes_asked},
                      {"age_ms", instance.age.count()},
-                     {"renewed_ago_ms", instance.renewed_ago.count()}};
+                     {"renewed_ago_ms", instance.renewed_ago.count()},
+                     {"delivery", instance.delivery},
+                     {"stopped", instance.stopped}};
   for (const LaneState& lane : lanes)
     if (lane.owner == instance.name && lane.remaining.count() > 0) out["lanes"].push_back(lane.lane);
   return out;

@@ -57,7 +57,8 @@ class Reader {
     return one(in_schema(queries::status_instances), params, [&](const Rows& r) {
       for (int i = 0; i < r.size(); ++i) {
         report.instances.push_back({std::string(r.text(i, 0)), static_cast<std::int16_t>(r.integer(i, 1)),
-                                    Millis{r.integer(i, 2)}, Millis{r.integer(i, 3)}});
+                                    Millis{r.integer(i, 2)}, Millis{r.integer(i, 3)},
+                                    std::string(r.text(i, 4)), std::string(r.text(i, 5))});
       }
     });
   }

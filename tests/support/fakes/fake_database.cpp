@@ -213,13 +213,28 @@ void FakeDatabase::announce(const LeaseRequest& request, MonoTime now) {
   at->second.lanes = request.lanes;
   at->second.until = now + request.ttl;
   at->second.ttl = request.ttl;
+  at->second.delivery = request.delivery;
   if (joined) on_lanes();
 }
 
-std::int16_t FakeDatabase::lanes_wanted() const {
-  return std::max_element(instances_.begin(), instances_.end(),
-                          [](const auto& a, const auto& b) { return a.second.since < b.second.since; })
-      ->second.lanes;
+std::string FakeDatabase::in_force(MonoTime now) const {
+  const auto rank = [&](const auto& entry) {
+    const bool works = std::any_of(lanes_.begin(), lanes_.end(), [&](const LaneRecord& lane) {
+      return lane.owner == entry.first && lane.until > now;
+    });
+    return std::pair{!works, entry.second.since};
+  };
+  return std::min_element(instances_.begin(), instances_.end(),
+                          [&](const auto& a, const auto& b) { return rank(a) < rank(b); })
+      ->first;
+}
+
+std::int16_t FakeDatabase::lanes_wanted(const std::string& delivery) const {
+  const Instance* youngest = nullptr;
+  for (const auto& [name, instance] : instances_)
+    if (instance.delivery == delivery && (youngest == nullptr || instance.since > youngest->since))
+      youngest = &instance;
+  return youngest->lanes;
 }
 
 bool FakeDatabase::switch_lanes(std::int16_t wanted, MonoTime now) {
@@ -236,10 +251,14 @@ bool FakeDatabase::switch_lanes(std::int16_t wanted, MonoTime now) {
 }
 
 std::int16_t FakeDatabase::share_of(const std::string& owner) const {
-  const auto mine = instances_.at(owner).since;
-  const auto alive = std::ssize(instances_);
-  const auto older = std::count_if(instances_.begin(), instances_.end(),
-                                   [mine](const auto& entry) { return entry.second.since < mine; });
+  const Instance& mine = instances_.at(owner);
+  std::int64_t alive = 0;
+  std::int64_t older = 0;
+  for (const auto& [name, instance] : instances_) {
+    if (instance.delivery != mine.delivery) continue;
+    alive += 1;
+    older += instance.since < mine.since ? 1 : 0;
+  }
   const bool one_more = older < std::ssize(lanes_) % alive;
   return static_cast<std::int16_t>(std::ssize(lanes_) / alive + (one_more ? 1 : 0));
 }
@@ -247,11 +266,15 @@ std::int16_t FakeDatabase::share_of(const std::string& owner) const {
 LeaseReply FakeDatabase::lease(const LeaseRequest& request, MonoTime now) {
   clock_set_back(now);
   announce(request, now);
-  const std::int16_t wanted = lanes_wanted();
+  const std::string other = in_force(now);
+  const std::string delivery = instances_.at(other).delivery;
+  const bool agrees = request.delivery == delivery;
+  const std::int16_t wanted = lanes_wanted(delivery);
   if (switch_lanes(wanted, now)) on_lanes();
   LeaseReply reply;
   reply.lanes = static_cast<std::int16_t>(lanes_.size());
-  reply.share = reply.lanes == wanted ? share_of(request.owner) : std::int16_t{0};
+  if (!agrees) reply.differs = Differing{delivery, other};
+  reply.share = agrees && reply.lanes == wanted ? share_of(request.owner) : std::int16_t{0};
   reply.instances = static_cast<std::int32_t>(instances_.size());
   reply.paused = paused;
   auto held = std::count_if(lanes_.begin(), lanes_.end(),

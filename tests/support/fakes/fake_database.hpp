@@ -96,11 +96,14 @@ class FakeDatabase {
     std::int64_t since = 0;  ///< a number instead of a time: no two are the same
     MonoTime until{};
     Millis ttl{};
+    std::string delivery{};
   };
   void announce(const relay::LeaseRequest& request, MonoTime now);
   void clock_set_back(MonoTime now);
   [[nodiscard]] bool switch_lanes(std::int16_t wanted, MonoTime now);
-  [[nodiscard]] std::int16_t lanes_wanted() const;
+  /// The instance whose delivery is in force.
+  [[nodiscard]] std::string in_force(MonoTime now) const;
+  [[nodiscard]] std::int16_t lanes_wanted(const std::string& delivery) const;
   [[nodiscard]] std::int16_t share_of(const std::string& owner) const;
   [[nodiscard]] bool is_held(const StoredRow& row) const;
   [[nodiscard]] bool shard_wanted(const relay::ClaimRequest& request, const StoredRow& row) const;
