@@ -84,17 +84,17 @@ OutboxSide::OutboxSide(pg::Session view, pg::Session now, const pg::TableName& t
       table_(table) {}
 
 Result<OutboxSide> OutboxSide::open(const std::string& uri, const pg::TableName& table,
-                                    const RowFilter& filter) {
+                                    const RowFilter& filter, const relay::TopicMap& in_kafka) {
   auto view = connect(uri);
   if (!view) return failure(std::move(view.error()));
   auto now = connect(uri);
   if (!now) return failure(std::move(now.error()));
   OutboxSide out{std::move(*view), std::move(*now), table};
-  if (Status begun = out.begin(filter); !begun) return failure(begun.error());
+  if (Status begun = out.begin(filter, in_kafka); !begun) return failure(begun.error());
   return out;
 }
 
-Status OutboxSide::begin(const RowFilter& filter) {
+Status OutboxSide::begin(const RowFilter& filter, const relay::TopicMap& in_kafka) {
   filter_ = filter;
   pg::Params name;
   name.text(table_.quoted());
@@ -121,11 +121,18 @@ Status OutboxSide::begin(const RowFilter& filter) {
   const auto topics = view_->exec(
       pg::fill_template(queries::reconcile_topics, {{"schema", table_.quoted_schema()}}), of_source);
   if (!topics) return failure(topics.error());
-  for (int i = 0; i < topics->size(); ++i) topics_.emplace_back(topics->text(i, 0));
-
+  std::vector<std::string> own;
+  for (int i = 0; i < topics->size(); ++i) {
+    own.emplace_back(topics->text(i, 0));
+    topics_.push_back(in_kafka.to_kafka(own.back()));
+  }
   pg::Params params;
   add_topics(params, filter);
   params.timestamptz(span_.since).timestamptz(span_.until);
+  add_texts(params, own);
+  add_texts(params, topics_);
+  std::ranges::sort(topics_);  // two of them may go to one
+  topics_.erase(std::ranges::unique(topics_).begin(), topics_.end());
   const auto declared = view_->exec(
       pg::fill_template(queries::reconcile_rows,
                         {{"table", table_.quoted()}, {"body_octets", body_octets(body->text(0, 0))}}),

@@ -15,6 +15,7 @@
 #include "base/uuid.hpp"
 #include "pg/identifier.hpp"
 #include "relay/commands/reconcile/cursor.hpp"
+#include "relay/core/topic_map.hpp"
 
 namespace outbox::commands {
 
@@ -55,8 +56,9 @@ struct RowState {
 class OutboxSide {
  public:
   /// Errors: as pg::Session; fatal: no such table; 22xxx where a time can't be read.
+  /// `in_kafka`: what Kafka calls the topics; by those names everything here goes but the filter.
   [[nodiscard]] static Result<OutboxSide> open(const std::string& uri, const pg::TableName& table,
-                                               const RowFilter& filter);
+                                               const RowFilter& filter, const relay::TopicMap& in_kafka);
 
   [[nodiscard]] const RowSpan& span() const { return span_; }
   /// That messages of this outbox went to and the filter meets, in the order of their bytes.
@@ -71,7 +73,7 @@ class OutboxSide {
 
  private:
   OutboxSide(pg::Session view, pg::Session now, const pg::TableName& table);
-  [[nodiscard]] Status begin(const RowFilter& filter);
+  [[nodiscard]] Status begin(const RowFilter& filter, const relay::TopicMap& in_kafka);
 
   std::unique_ptr<pg::Session> view_;
   std::unique_ptr<pg::Session> now_;

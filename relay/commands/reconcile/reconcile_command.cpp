@@ -12,6 +12,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/reconcile/reconcile.hpp"
+#include "relay/commands/topic_options.hpp"
 #include "relay/io/kafka_cluster_facts.hpp"
 
 namespace outbox::commands {
@@ -53,12 +54,15 @@ class Compacted {
 };
 
 Result<std::vector<ConsumerSide>> open_consumers(const Asked& asked, const std::string& uri,
-                                                 const OutboxSide& outbox) {
+                                                 const OutboxSide& outbox, const relay::TopicMap& in_kafka) {
   ConsumerPlace place = asked.consumer_place;
   if (place.uri.empty()) place.uri = uri;
+  std::vector<std::string> topics;
+  topics.reserve(asked.filter.topics.size());
+  for (const std::string& topic : asked.filter.topics) topics.push_back(in_kafka.to_kafka(topic));
   std::vector<ConsumerSide> out;
   for (const std::string& name : asked.consumers) {
-    auto side = ConsumerSide::open(place, name, asked.filter.topics, outbox.topics(), outbox.span().since);
+    auto side = ConsumerSide::open(place, name, topics, outbox.topics(), outbox.span().since);
     if (!side) return failure(side.error());
     out.push_back(std::move(*side));
   }
@@ -84,9 +88,11 @@ class Listing {
 
 Result<Account> compare(const Asked& asked, const config::Pipeline& p) {
   const std::string uri = asked.uri.empty() ? p.postgres.uri : asked.uri;
-  auto outbox = OutboxSide::open(uri, pg::parse_table_name(p.source.table).value(), asked.filter);
+  const auto in_kafka = topic_map(p.topics);
+  if (!in_kafka) return failure(in_kafka.error());
+  auto outbox = OutboxSide::open(uri, pg::parse_table_name(p.source.table).value(), asked.filter, *in_kafka);
   if (!outbox) return failure(outbox.error());
-  auto consumers = open_consumers(asked, uri, *outbox);
+  auto consumers = open_consumers(asked, uri, *outbox, *in_kafka);
   if (!consumers) return failure(consumers.error());
   relay::KafkaOptions options;
   options.properties = p.kafka;
@@ -148,7 +154,7 @@ void declare_reconcile(CLI::App& app, Action& chosen) {
   declare_pipeline(*command, asked->pipeline);
   command->add_option("--uri", asked->uri,
                       "Connect so instead of as the file says: as an auditor, to a standby");
-  command->add_option("--topic", asked->filter.topics, "Only these topics")
+  command->add_option("--topic", asked->filter.topics, "Only these topics, as the rows name them")
       ->delimiter(',')
       ->type_name("TOPIC");
   command->add_option("--since", asked->filter.since, "Rows created at this time or later")
