@@ -127,8 +127,8 @@ Status KafkaSeat::run(const std::vector<Outgoing>& messages, TransactionEnd& end
                                               std::to_string(messages.size()) +
                                               " messages were delivered: not committed");
   if (auto written = write_ledger(messages, end, give_up); !written) return written;
-  crash_here(CrashPoint::once_ledger_written);
   if (give_up) return failure(Disposition::in_doubt, "given up before its commit");
+  crash_here(CrashPoint::once_ledger_written);  // whoever sleeps here is stopped by Kafka alone
   auto committed = commit();
   crash_here(CrashPoint::once_transaction_committed);
   return committed;

@@ -17,6 +17,7 @@ using namespace outbox::test;
 namespace {
 
 constexpr Millis long_patience{90'000};
+constexpr Millis shown_by{25'000};  // before its transaction is given up, after 30 s
 
 class Cluster {
  public:
@@ -128,7 +129,7 @@ TEST_CASE(
         const auto lanes = stopped_lanes(rig);
         return lanes.size() == 1 && std::to_string(lanes[0]["lane"].get<int>()) == lane;
       },
-      long_patience);
+      shown_by);
   int rows = 80;
   const std::string others_pending =
       "SELECT count(*) FROM outbox_msg WHERE status = 'PENDING' AND shard % 8 <> " + lane;
