@@ -112,17 +112,22 @@ TEST_CASE("a hundred topics: a scrape stays cheap, and topics beyond the cap are
   const std::regex series{R"(\noutboxd_topic_held\{)"};
   CHECK(std::distance(std::sregex_iterator(metrics.begin(), metrics.end(), series), {}) == 101);
 
-  std::vector<double> took;
-  for (int i = 0; i < 21; ++i) {
-    const auto begun = std::chrono::steady_clock::now();
-    CHECK(rig.shown("/metrics").status == 200);
-    took.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count());
+  // By the relay's own time: what runs beside it on the machine is not counted.
+  const auto cpu_s = [&] {
+    return std::stod(sample(rig.shown("/metrics").body, "process_cpu_seconds_total"));
+  };
+  constexpr int scrapes = 100;
+  std::vector<double> spent_ms;  // a scrape, in each of three runs
+  for (int run = 0; run < 3; ++run) {
+    const double begun = cpu_s();
+    for (int i = 1; i < scrapes; ++i) CHECK(rig.shown("/metrics").status == 200);
+    spent_ms.push_back((cpu_s() - begun) * 1000 / scrapes);
   }
-  std::ranges::sort(took);
-  MESSAGE("a scrape of ", metrics.size(), " bytes: fastest ", took[0], " ms, median ", took[10],
-          " ms, of 21");
-  CHECK(took[5] < OUTBOX_SCRAPE_MS_MAX);  // the fastest quarter: what a scrape costs, not what runs beside it
+  std::ranges::sort(spent_ms);
+  MESSAGE("a scrape of ", metrics.size(), " bytes: ", spent_ms.front(), " to ", spent_ms.back(),
+          " ms of the relay's CPU");
+  CHECK(spent_ms.front() > 0);
+  CHECK(spent_ms.front() < OUTBOX_SCRAPE_MS_MAX);
 }
 
 TEST_CASE("the status names pipelines, lanes, holds, the dead and the last errors, and no secret") {
