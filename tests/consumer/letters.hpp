@@ -68,6 +68,7 @@ inline Fetched fetched(Letter letter) {
 
 inline std::vector<Record> records(const std::vector<Letter>& letters) {
   std::vector<Record> out;
+  out.reserve(letters.size());
   for (const auto& one : letters) out.push_back(one.record());
   return out;
 }

@@ -34,6 +34,7 @@ Handler repeating(std::int64_t at) {
 
 std::vector<Letter> letters_to(int count) {
   std::vector<Letter> letters;
+  letters.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) letters.push_back(letter(v7(i), "{}", i));
   return letters;
 }

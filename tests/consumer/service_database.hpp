@@ -42,6 +42,7 @@ inline void record_effect(Transaction& tx, const Message& message) {
 
 inline std::vector<Fate> fates(const std::vector<Outcome>& outcomes) {
   std::vector<Fate> out;
+  out.reserve(outcomes.size());
   for (const auto& outcome : outcomes) out.push_back(outcome.fate);
   return out;
 }
