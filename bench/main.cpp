@@ -10,6 +10,8 @@
 #include "bench/drain.hpp"
 #include "bench/large_rows.hpp"
 #include "bench/latency.hpp"
+#include "bench/long_transaction.hpp"
+#include "bench/notify_cost.hpp"
 #include "bench/poll_cost.hpp"
 #include "bench/report.hpp"
 #include "bench/supervise.hpp"
@@ -28,12 +30,14 @@ void add_options(CLI::App& app, Options& o, std::vector<std::string>& only) {
                  "a superuser's uri, postgresql://user@host:port/database; else its own");
   app.add_option("--kafka", o.kafka, "HOST:PORT; else its own");
   app.add_option("--results", o.results, "the JSON file")->capture_default_str();
-  app.add_option("--only", only, "some of: drain latency poll large takeover");
+  app.add_option("--only", only, "some of: drain latency poll large takeover long notify");
   app.add_flag("--quick", o.quick, "one round, smaller numbers: less than two minutes");
   app.add_option("--rounds", o.rounds)->check(CLI::Range(1, 99));
   app.add_option("--rows", o.rows, "of the backlog")->check(CLI::Range(1'000, 50'000'000));
   app.add_option("--large-rows", o.large_rows, "of 1 MB")->check(CLI::Range(10, 100'000));
   app.add_option("--sent-rows", o.sent_rows, "beside a poll")->check(CLI::Range(1'000, 100'000'000));
+  app.add_option("--passing-rows", o.passing_rows, "beside an idle transaction")
+      ->check(CLI::Range(1'000, 50'000'000));
   app.add_option("--latency-s", o.latency_s, "seconds of each round")->check(CLI::Range(1, 600));
   app.add_option("--rate", o.rate, "rows a second while latency is measured")->check(CLI::Range(1, 100'000));
   app.add_option("--idle-s", o.idle_s, "seconds without work")->check(CLI::Range(1, 600));
@@ -70,6 +74,8 @@ int run(int argc, char** argv) {
   measure("poll", only, figures, [&] { bench::measure_poll_cost(stage, options, figures); });
   measure("large", only, figures, [&] { bench::measure_large_rows(stage, options, figures); });
   measure("takeover", only, figures, [&] { bench::measure_takeover(stage, options, figures); });
+  measure("long", only, figures, [&] { bench::measure_long_transaction(stage, options, figures); });
+  measure("notify", only, figures, [&] { bench::measure_notify_cost(stage, options, figures); });
   bench::report(stage, options, figures, load_before);
   return figures.failures().empty() ? 0 : 1;
 }

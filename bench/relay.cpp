@@ -5,21 +5,27 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/support/http.hpp"
+
 namespace bench {
 
 using outbox::test::read_file;
 
 namespace {
 
-std::string config_of(Stage& stage, const std::string& database, const RelayOptions& options) {
-  return "pipelines:\n"
+std::string config_of(Stage& stage, const std::string& database, const std::string& admin,
+                      const RelayOptions& options) {
+  return "admin: { listen: \"unix:" + admin +
+         "\" }\n"
+         "pipelines:\n"
          "  - name: bench\n"
          "    postgres: { uri: \"" +
          stage.uri(database, "outbox_relay") +
          "\" }\n"
-         "    source:   { mode: notify, table: public.outbox_msg, after_sent: " +
-         options.after_sent + " }\n" + options.pipeline + "    kafka:    { bootstrap.servers: \"" +
-         stage.kafka().bootstrap() + "\"" + options.kafka_properties + " }\n";
+         "    source:   { mode: " +
+         options.mode + ", table: public.outbox_msg, after_sent: " + options.after_sent + " }\n" +
+         options.pipeline + "    kafka:    { bootstrap.servers: \"" + stage.kafka().bootstrap() + "\"" +
+         options.kafka_properties + " }\n";
 }
 
 }  // namespace
@@ -29,7 +35,7 @@ std::string outboxd_program() {
 }
 
 Relay::Relay(Stage& stage, const std::string& database, const RelayOptions& options) {
-  outbox::test::write_file(folder_ / "outboxd.yaml", config_of(stage, database, options));
+  outbox::test::write_file(folder_ / "outboxd.yaml", config_of(stage, database, admin(), options));
   process_ = std::make_unique<outbox::test::Process>(
       outboxd_program(), outbox::test::ProcessOptions{.args = {"run", "-c", folder_ / "outboxd.yaml"}});
   for (int waited_ms = 0; process_->errors().find("lanes_taken") == std::string::npos; ++waited_ms) {
@@ -37,6 +43,17 @@ Relay::Relay(Stage& stage, const std::string& database, const RelayOptions& opti
     if (waited_ms > 30'000) throw std::runtime_error("outboxd took no lanes:\n" + process_->errors());
     std::this_thread::sleep_for(outbox::Millis{1});
   }
+}
+
+std::string Relay::admin() const {
+  return (folder_ / "admin.sock").string();
+}
+
+double Relay::metric(const std::string& sample) const {
+  const std::string text = outbox::test::http_get({.path = admin()}, "/metrics").body;
+  const std::size_t at = text.find("\n" + sample + " ");
+  if (at == std::string::npos) throw std::runtime_error("outboxd has no metric " + sample);
+  return std::stod(text.substr(at + sample.size() + 2));
 }
 
 double Relay::cpu_seconds() const {
