@@ -9,7 +9,7 @@
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
-#include "relay/core/kafka_library.hpp"
+#include "relay/core/kafka_version.hpp"
 #include "relay/io/source_facts.hpp"
 
 namespace outbox::commands {
@@ -44,9 +44,9 @@ log::Logger open_log(const config::Log& wanted) {
 }
 
 ExitCode look_at_librdkafka(const log::Logger& logger) {
-  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
-  if (judgement.fit != relay::LibraryFit::unfit) return ExitCode::ok;
-  logger.error("librdkafka_refused", {{"version", rd_kafka_version_str()}, {"why", judgement.why}});
+  const auto verdict = relay::judge_kafka_version(rd_kafka_version());
+  if (!verdict.refused) return ExitCode::ok;
+  logger.error("librdkafka_refused", {{"version", rd_kafka_version_str()}, {"why", verdict.text()}});
   return ExitCode::refused;
 }
 

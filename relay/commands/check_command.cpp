@@ -14,7 +14,7 @@
 #include "relay/commands/configured.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
 #include "relay/commands/topic_options.hpp"
-#include "relay/core/kafka_library.hpp"
+#include "relay/core/kafka_version.hpp"
 #include "relay/core/partitioner.hpp"
 #include "relay/doctor/judge.hpp"
 #include "relay/io/source_facts.hpp"
@@ -115,14 +115,13 @@ std::vector<relay::WaitingTopic> examine_postgres(const config::Pipeline& pipeli
 }
 
 void examine_library(Findings& out) {
-  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
+  const auto verdict = relay::judge_kafka_version(rd_kafka_version());
   const std::string is = "librdkafka " + std::string{rd_kafka_version_str()};
-  if (judgement.fit == relay::LibraryFit::fit)
+  if (verdict.notes.empty())
     out.push_back({"kafka.library", Severity::ok, is, ""});
   else
-    out.push_back({"kafka.library",
-                   judgement.fit == relay::LibraryFit::unfit ? Severity::error : Severity::note,
-                   is + ": " + std::string{judgement.why}, ""});
+    out.push_back({"kafka.library", verdict.refused ? Severity::error : Severity::note,
+                   is + ": " + verdict.text(), ""});
 }
 
 // What rows wait for and may go to, by what Kafka calls it.

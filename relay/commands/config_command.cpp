@@ -10,7 +10,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/config/print.hpp"
-#include "relay/core/kafka_library.hpp"
+#include "relay/core/kafka_version.hpp"
 #include "relay/metrics/metrics_manual.hpp"
 
 namespace outbox::commands {
@@ -21,11 +21,10 @@ ExitCode print(const std::string& text) {
 }
 
 std::string library_remark() {
-  const auto judgement = relay::judge_librdkafka(rd_kafka_version());
-  if (judgement.fit == relay::LibraryFit::fit) return "";
-  const char* means = judgement.fit == relay::LibraryFit::unfit ? "run will refuse" : "mind";
-  return "librdkafka " + std::string(rd_kafka_version_str()) + ", " + means + ": " +
-         std::string(judgement.why) + "\n";
+  const auto verdict = relay::judge_kafka_version(rd_kafka_version());
+  if (verdict.notes.empty()) return "";
+  const char* means = verdict.refused ? "run will refuse" : "mind";
+  return "librdkafka " + std::string(rd_kafka_version_str()) + ", " + means + ": " + verdict.text() + "\n";
 }
 
 // What an operator should have decided knowingly.

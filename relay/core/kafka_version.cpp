@@ -24,6 +24,12 @@ constexpr std::array flaws{
 
 }  // namespace
 
+std::string VersionVerdict::text() const {
+  std::string out;
+  for (const auto note : notes) out.append(out.empty() ? "" : "; ").append(note);
+  return out;
+}
+
 VersionVerdict judge_kafka_version(std::int32_t version) {
   const std::int32_t release = version & ~0xff;
   VersionVerdict verdict;

@@ -11,10 +11,12 @@ namespace outbox::relay {
 
 struct VersionVerdict {
   bool refused = false;
-  std::vector<std::string_view> notes;  ///< for people: why refused, or what this version cannot do
+  std::vector<std::string_view> notes;     ///< for people: why refused, or what this version cannot do
+  [[nodiscard]] std::string text() const;  ///< the notes in one line
 };
 
 /// Shape: `version` as rd_kafka_version() gives it: 0xMMmmrrpp, pp = 0xff for a release.
+/// Source: librdkafka's CHANGELOG.md.
 [[nodiscard]] VersionVerdict judge_kafka_version(std::int32_t version);
 
 /// "2.0.2"

@@ -362,11 +362,7 @@ std::string KafkaBroker::library_version() {
 }
 
 std::string KafkaBroker::library_notes() {
-  std::string text;
-  for (const auto note : judge_kafka_version(static_cast<std::int32_t>(rd_kafka_version())).notes) {
-    text += (text.empty() ? "" : "; ") + std::string{note};
-  }
-  return text;
+  return judge_kafka_version(static_cast<std::int32_t>(rd_kafka_version())).text();
 }
 
 const std::optional<KafkaStatistics>& KafkaBroker::statistics() const {

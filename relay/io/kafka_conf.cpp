@@ -82,9 +82,8 @@ Status check_kafka_version() {
   const auto version = static_cast<std::int32_t>(rd_kafka_version());
   const auto verdict = judge_kafka_version(version);
   if (!verdict.refused) return {};
-  std::string text = "librdkafka " + kafka_version_text(version);
-  for (const auto note : verdict.notes) text += "; " + std::string{note};
-  return failure(Disposition::fatal, text, "", "install another librdkafka");
+  return failure(Disposition::fatal, "librdkafka " + kafka_version_text(version) + ": " + verdict.text(), "",
+                 "install another librdkafka");
 }
 
 }  // namespace outbox::relay

@@ -22,6 +22,7 @@ TEST_CASE(
     const auto verdict = judge_kafka_version(c.version);
     CHECK(verdict.refused == c.refused);
     CHECK(verdict.notes.size() == c.notes);
+    CHECK(verdict.text().empty() == verdict.notes.empty());
     CHECK(kafka_version_text(c.version) == c.text);
   }
 }
