@@ -58,7 +58,8 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
   options.envelope = {.preset = p.publish.headers, .tracestate = p.publish.tracestate, .source = p.name};
   options.topics = topic_map(p.topics).value();
   options.create = topic_creation(p.topics).value();
-  options.in_flight_messages_max = std::min(p.publish.in_flight_rows, published_max);
+  // The pipeline keeps to published_max; behind it there is room for what partitions that are away hold.
+  options.in_flight_messages_max = 4 * published_max;
   options.on_log = [logger](int level, std::string_view facility, std::string_view text) {
     const log::Level as = level <= librdkafka_warning ? log::Level::warn : log::Level::debug;
     logger.write(as, "librdkafka", {{"facility", facility}, {"text", text}});
@@ -139,6 +140,7 @@ relay::PipelineOptions pipeline_options(const config::Config& config, const conf
   options.owner =
       config.instance + "/" + p.name;  // two pipelines that reach one table by two URIs are two owners
   options.waking = p.source.mode == config::Mode::notify ? relay::Waking::notify : relay::Waking::poll;
+  options.published_max = std::min(p.publish.in_flight_rows, published_max);
   options.limits.lanes = p.source.lanes;
   options.limits.batch_rows = std::min(p.source.batch_rows, p.publish.in_flight_rows);
   options.limits.batch_bytes = p.source.batch_bytes;

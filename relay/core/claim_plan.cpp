@@ -14,6 +14,13 @@ constexpr std::int64_t bytes_min = 256 << 10;  // a claim for less would only fe
 
 }  // namespace
 
+std::vector<Shard> shards_of(const LaneSet& lanes, std::int16_t lane_count) {
+  std::vector<Shard> shards;
+  for (std::int16_t s = 0; s < shard_count; ++s)
+    if (lanes.test(static_cast<std::size_t>(lane_of(Shard{s}, lane_count).value))) shards.emplace_back(s);
+  return shards;
+}
+
 ClaimPlan::ClaimPlan(ClaimLimits limits)
     : limits_(limits), lane_count_(limits.lanes), retry_({Millis{50}, Millis{5000}}, 1) {
   for (std::int16_t lane = 0; lane < limits.lanes; ++lane) working_.set(static_cast<std::size_t>(lane));
@@ -45,15 +52,30 @@ std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
 }
 
 std::optional<Claim> ClaimPlan::next_flat(MonoTime now, const Flight& flight) {
-  if (!open_.empty() || flight.rows_of(working_) > except_max) return std::nullopt;
+  if (!open_.empty() || flight.load_rows_of(working_) > except_max) return std::nullopt;
   if (!hinted_ && now < look_at_) {
     earlier(look_at_);
     return std::nullopt;
   }
+  if (flight.left_out(working_) > except_max) return next_crowded(now, flight);
   auto claim = start(Look::flat, std::nullopt, limits_.flat_rows, flight);
   if (claim) hinted_ = false;
   flat_open_ = claim.has_value();
   return claim;
+}
+
+// Rows of partitions that are away are left out of each claim, and are too many for one look: the lanes look,
+// each leaving out its own.
+std::optional<Claim> ClaimPlan::next_crowded(MonoTime now, const Flight& flight) {
+  if (now < crowded_at_) {
+    earlier(crowded_at_);
+    return std::nullopt;
+  }
+  crowded_at_ = now + limits_.crowded_interval;
+  hinted_ = false;
+  gait_ = Gait::backlog;
+  for (LanePace& lane : lanes_) lane.dry = false;
+  return next_of_lanes(now, flight);
 }
 
 bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight) {
@@ -63,7 +85,7 @@ bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight
     earlier(pace.not_before);
     return false;
   }
-  const std::int64_t in_flight = flight.rows_of(LaneId{lane});
+  const std::int64_t in_flight = flight.load_rows_of(LaneId{lane});
   if (in_flight == 0) return true;
   const MonoTime stragglers_from = flight.admitted_at(LaneId{lane}) + limits_.straggler_after;
   if (now < stragglers_from) {
@@ -88,8 +110,10 @@ std::optional<Claim> ClaimPlan::next_of_lanes(MonoTime now, const Flight& flight
 
 std::optional<Claim> ClaimPlan::start(Look look, std::optional<LaneId> lane, std::int32_t rows,
                                       const Flight& flight) {
-  const std::int64_t rows_left = limits_.in_flight_rows - flight.rows() - reserved_rows_;
-  const std::int64_t bytes_left = limits_.in_flight_bytes - flight.bytes() - reserved_bytes_;
+  const std::int64_t rows_left = limits_.in_flight_rows - flight.load_rows() - reserved_rows_;
+  // What is away keeps its memory: as much again as the budget, and no more.
+  const std::int64_t bytes = std::max(flight.load_bytes(), flight.bytes() - limits_.in_flight_bytes);
+  const std::int64_t bytes_left = limits_.in_flight_bytes - bytes - reserved_bytes_;
   if (rows_left < rows || bytes_left < std::min(bytes_min, limits_.batch_bytes)) return std::nullopt;
   const Claim claim{ClaimSerial{next_serial_++}, look, lane, rows, std::min(limits_.batch_bytes, bytes_left)};
   open_.insert(claim.serial.value);

@@ -27,10 +27,11 @@ struct ClaimLimits {
   std::int32_t flat_rows = 500;          ///< of a flat look; more than that is backlog
   std::int64_t in_flight_rows = 20'000;  ///< at least batch_rows
   std::int64_t in_flight_bytes = 64 << 20;
-  Millis poll_interval{250};    ///< between looks while asleep
-  Micros look_interval{1000};   ///< between flat looks while rows keep coming
-  Millis awake_for{50};         ///< without a row, before falling asleep
-  Millis straggler_after{200};  ///< then a lane claims past its unreported rows
+  Millis poll_interval{250};     ///< between looks while asleep
+  Micros look_interval{1000};    ///< between flat looks while rows keep coming
+  Millis awake_for{50};          ///< without a row, before falling asleep
+  Millis straggler_after{200};   ///< then a lane claims past its unreported rows
+  Millis crowded_interval{100};  ///< between rounds of the lanes while too much is away for a flat look
 };
 
 enum class Look {
@@ -93,6 +94,7 @@ class ClaimPlan {
   };
 
   [[nodiscard]] std::optional<Claim> next_flat(MonoTime now, const Flight& flight);
+  [[nodiscard]] std::optional<Claim> next_crowded(MonoTime now, const Flight& flight);
   [[nodiscard]] std::optional<Claim> next_of_lanes(MonoTime now, const Flight& flight);
   [[nodiscard]] bool all_dry() const;
   [[nodiscard]] bool lane_ready(std::int16_t lane, MonoTime now, const Flight& flight);
@@ -119,8 +121,12 @@ class ClaimPlan {
   int empty_looks_ = 0;
   MonoTime last_row_{};
   MonoTime look_at_{};     // the next flat look
+  MonoTime crowded_at_{};  // the next round of the lanes in place of a flat look
   MonoTime retry_at_{};    // after a failure nothing starts before
   MonoTime not_before_{};  // for wake_at()
 };
+
+/// The shards of these lanes, of `lane_count`, rising.
+[[nodiscard]] std::vector<Shard> shards_of(const LaneSet& lanes, std::int16_t lane_count);
 
 }  // namespace outbox::relay

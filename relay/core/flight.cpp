@@ -63,6 +63,36 @@ void Flight::ack(Row& row, Partition partition, Offset offset) {
   drop_payload(row);
 }
 
+void Flight::leave_away(Row& row) {
+  OUTBOX_CHECK(row.stage == Stage::published && !row.away, "a row is left away once, while Kafka owes it");
+  row.away = true;
+  away_rows_ += 1;
+  away_bytes_ += row.bytes;
+  lanes_[index(row.lease.lane)].away += 1;
+}
+
+void Flight::come_back(Row& row) {
+  OUTBOX_CHECK(row.away, "only a row that is away comes back");
+  row.away = false;
+  away_rows_ -= 1;
+  away_bytes_ -= row.bytes;
+  lanes_[index(row.lease.lane)].away -= 1;
+}
+
+std::int64_t Flight::load_rows_of(const LaneSet& lanes) const {
+  std::int64_t count = 0;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lanes.test(lane)) count += lanes_[lane].rows - lanes_[lane].away;
+  return count;
+}
+
+std::int64_t Flight::left_out(const LaneSet& lanes) const {
+  std::int64_t count = 0;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lanes.test(lane)) count += lanes_[lane].rows + std::ssize(excluded_[lane]);
+  return count;
+}
+
 void Flight::settle(Row& row) {
   OUTBOX_CHECK(row.stage != Stage::settled, "a row is settled once");
   OUTBOX_CHECK(row.stage != Stage::published, "a row is not settled while Kafka may still take it");
@@ -74,17 +104,12 @@ void Flight::settle(Row& row) {
   if (--batch.unsettled == 0) batches_.erase(batch.self);
 }
 
-std::vector<RowId> Flight::ids() const {
+std::vector<RowId> Flight::left_out_ids(const LaneSet& lanes) const {
   std::vector<RowId> out;
-  out.reserve(static_cast<std::size_t>(rows_));
-  for (const FlightBatch& batch : batches_)
-    for (const Row& row : batch.rows)
-      if (row.stage != Stage::settled) out.push_back(row.message.id);
-  return out;
-}
-
-std::vector<RowId> Flight::ids(const LaneSet& lanes) const {
-  std::vector<RowId> out;
+  out.reserve(static_cast<std::size_t>(left_out(lanes)));
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lanes.test(lane)) out.insert(out.end(), excluded_[lane].begin(), excluded_[lane].end());
+  if (rows_of(lanes) == 0) return out;
   for (const FlightBatch& batch : batches_)
     for (const Row& row : batch.rows)
       if (row.stage != Stage::settled && lanes.test(index(row.lease.lane))) out.push_back(row.message.id);
@@ -96,15 +121,6 @@ std::int64_t Flight::rows_of(const LaneSet& lanes) const {
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
     if (lanes.test(lane)) rows += lanes_[lane].rows;
   return rows;
-}
-
-std::vector<RowId> Flight::ids(LaneId lane) const {
-  std::vector<RowId> out;
-  if (rows_of(lane) == 0) return out;
-  for (const FlightBatch& batch : batches_)
-    for (const Row& row : batch.rows)
-      if (row.stage != Stage::settled && row.lease.lane == lane) out.push_back(row.message.id);
-  return out;
 }
 
 }  // namespace outbox::relay

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <list>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "relay/core/types.hpp"
@@ -34,6 +35,7 @@ struct Row {
   std::int64_t bytes = 0;   ///< what it counts against the byte budget
   std::uint32_t topic = 0;  ///< the publisher's number of its topic
   bool alone = false;       ///< published with nothing else of its partition in flight
+  bool away = false;        ///< published, and its partition does not answer: no part of the load
   Stage stage = Stage::waiting;
 };
 
@@ -55,23 +57,44 @@ class Flight {
 
   /// Kafka has it at `partition`, `offset`; its payload is not needed any more.
   void ack(Row& row, Partition partition, Offset offset);
+  /// A published row whose partition does not answer: from now on it is no part of the load.
+  void leave_away(Row& row);
+  /// Kafka has reported it, or gave it back: it counts again.
+  void come_back(Row& row);
+  /// A row that is not in flight is left out of claims all the same, until include(). False: it was already.
+  bool exclude(RowId row, LaneId lane) { return excluded_[index(lane)].insert(row).second; }
+  void include(RowId row, LaneId lane) { excluded_[index(lane)].erase(row); }
   /// The row leaves: marked, buried, held or dropped. `row` is gone after the call.
   void settle(Row& row);
 
   [[nodiscard]] std::int64_t rows() const { return rows_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] std::int64_t rows_of(LaneId lane) const { return lanes_[index(lane)].rows; }
+  /// What counts against the budgets: everything but the rows whose partition is away.
+  [[nodiscard]] std::int64_t load_rows() const { return rows_ - away_rows_; }
+  [[nodiscard]] std::int64_t load_bytes() const { return bytes_ - away_bytes_; }
+  [[nodiscard]] std::int64_t load_rows_of(LaneId lane) const {
+    return lanes_[index(lane)].rows - lanes_[index(lane)].away;
+  }
+  [[nodiscard]] std::int64_t load_rows_of(const LaneSet& lanes) const;
+  /// What a claim of these lanes must leave out, in flight or excluded: the ids, and how many.
+  [[nodiscard]] std::vector<RowId> left_out_ids(const LaneSet& lanes) const;
+  [[nodiscard]] std::int64_t left_out(const LaneSet& lanes) const;
+  /// Calls `visit(Row&)` for each row in flight.
+  template <class Visit>
+  void each(Visit visit) {
+    for (FlightBatch& batch : batches_)
+      for (Row& row : batch.rows)
+        if (row.stage != Stage::settled) visit(row);
+  }
   /// When the lane's latest batch was admitted.
   [[nodiscard]] MonoTime admitted_at(LaneId lane) const { return lanes_[index(lane)].admitted_at; }
-  /// Ids in flight, of all lanes or of one: what a claim must leave out.
-  [[nodiscard]] std::vector<RowId> ids() const;
-  [[nodiscard]] std::vector<RowId> ids(LaneId lane) const;
-  [[nodiscard]] std::vector<RowId> ids(const LaneSet& lanes) const;
   [[nodiscard]] std::int64_t rows_of(const LaneSet& lanes) const;
 
  private:
   struct LaneLoad {
     std::int64_t rows = 0;
+    std::int64_t away = 0;
     MonoTime admitted_at{};
   };
   static std::size_t index(LaneId lane) { return static_cast<std::size_t>(lane.value); }
@@ -81,6 +104,9 @@ class Flight {
   std::array<LaneLoad, shard_count> lanes_{};
   std::int64_t rows_ = 0;
   std::int64_t bytes_ = 0;
+  std::int64_t away_rows_ = 0;
+  std::int64_t away_bytes_ = 0;
+  std::array<std::unordered_set<RowId>, shard_count> excluded_{};
   std::uint64_t next_order_ = 1;
 };
 

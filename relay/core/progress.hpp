@@ -25,8 +25,9 @@ struct Signs {
   std::string kafka_error{};
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
-  std::string differs{};  ///< others work and deliver otherwise, so this one waits; empty: none do
-  std::string paused{};   ///< why an operator has paused it; empty: nobody has
+  std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
+  std::string differs{};             ///< others work and deliver otherwise, so this one waits; empty: none do
+  std::string paused{};              ///< why an operator has paused it; empty: nobody has
   /// Exactly once: the lane that cannot send for the longest time, and how many there are.
   struct Stopped {
     std::int64_t lanes = 0;

@@ -87,6 +87,7 @@ void collect_topics(std::string_view name, const Figures& f, Exposition& out) {
     out.add(metric("outboxd_acked_total"), {name, t.name}, t.counters.acked);
     out.add(metric("outboxd_dead_total"), {name, t.name}, t.counters.dead);
     out.add(metric("outboxd_topic_held"), {name, t.name}, t.held);
+    out.add(metric("outboxd_topic_partitions_away"), {name, t.name}, t.partitions_away);
     out.add(metric("outboxd_topic_careful"), {name, t.name}, t.careful);
     out.add(metric("outboxd_topic_partitions"), {name, t.name}, static_cast<std::int64_t>(t.partitions));
     out.add(metric("outboxd_topic_waiting_rows"), {name, t.name}, t.waiting);

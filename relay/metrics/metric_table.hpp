@@ -148,6 +148,8 @@ inline constexpr std::array metric_table{
     MetricFacts{
         "outboxd_topic_held", MetricType::gauge, "0 or 1", "pipeline,topic",
         "1 while the relay has put the topic aside, because it is missing or forbidden; it is probed."},
+    MetricFacts{"outboxd_topic_partitions_away", MetricType::gauge, "partitions", "pipeline,topic",
+                "Partitions that owe reports and give none: their rows wait, the others go on."},
     MetricFacts{"outboxd_topic_careful", MetricType::gauge, "0 or 1", "pipeline,topic",
                 "1 while one message a partition is sent at a time, after Kafka refused one."},
     MetricFacts{"outboxd_topic_partitions", MetricType::gauge, "partitions", "pipeline,topic",

@@ -14,6 +14,7 @@ TopicFigures figures_of(const Topic& topic, MonoTime now) {
           .partitions = topic.partitions,
           .waiting = std::ssize(topic.waiting),
           .in_flight = topic.in_flight,
+          .partitions_away = topic.stragglers.away_count(),
           .held = topic.held,
           .careful = now < topic.careful_until};
 }
@@ -27,6 +28,7 @@ TopicFigures merged(std::span<const TopicFigures> topics, const TopicCounters& f
     out.counters.dead += t.counters.dead;
     out.waiting += t.waiting;
     out.in_flight += t.in_flight;
+    out.partitions_away += t.partitions_away;
     out.held = out.held || t.held;
     out.careful = out.careful || t.careful;
   }

@@ -62,6 +62,7 @@ struct TopicFigures {
   std::int32_t partitions = 0;
   std::int64_t waiting = 0;
   std::int64_t in_flight = 0;
+  std::int64_t partitions_away = 0;  ///< that owe reports and give none
   bool held = false;
   bool careful = false;  ///< one message a partition in flight, after a refusal
 };

@@ -142,6 +142,7 @@ void Pipeline::arm(MonoTime now) {
   };
   wake(settler_.wake_at());
   wake(topics_.wake_at());
+  wake(publisher_.wake_at());
   wake(marker_.wake_at());
   wake(sleeper_.wake_at());
   if (transactions_) wake(transactions_->wake_at());
@@ -344,15 +345,6 @@ void Pipeline::restart_producer() {
   });
 }
 
-std::vector<Shard> Pipeline::shards_of(std::optional<LaneId> lane) const {
-  std::vector<Shard> shards;
-  for (std::int16_t s = 0; s < shard_count; ++s) {
-    const LaneId of = lane_of(Shard{s}, tenure_.lanes());
-    if (lane ? of == *lane : claimed_.test(static_cast<std::size_t>(of.value))) shards.emplace_back(s);
-  }
-  return shards;
-}
-
 // Rows of lanes that began to drain, or were opened anew, while the claim was under way.
 void Pipeline::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) {
   const auto leases = tenure_.leases();
@@ -388,9 +380,10 @@ void Pipeline::send_claim(const Claim& claim, MonoTime now) {
 // Claims go by the floors for a minute after one without them was slow; else nothing is left out of any. A
 // flat look's sweeps go by shard, a few at a time.
 ClaimRequest Pipeline::request_of(const Claim& claim, MonoTime now) {
+  const LaneSet lanes = claim.lane ? LaneSet{}.set(static_cast<std::size_t>(claim.lane->value)) : claimed_;
   ClaimRequest request{.look = claim.look,
-                       .shards = shards_of(claim.lane),
-                       .except = claim.lane ? bench_.flight.ids(*claim.lane) : bench_.flight.ids(claimed_),
+                       .shards = shards_of(lanes, tenure_.lanes()),
+                       .except = bench_.flight.left_out_ids(lanes),
                        .rows_max = claim.rows_max,
                        .bytes_max = claim.bytes_max};
   const bool bounded = now < bounded_until_;

@@ -95,7 +95,6 @@ class Pipeline {
   void keep_stopping(MonoTime now);
   void give_back();
   void close();
-  [[nodiscard]] std::vector<Shard> shards_of(std::optional<LaneId> lane) const;
   void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim);
   [[nodiscard]] double sent_per_s(MonoTime now);
 

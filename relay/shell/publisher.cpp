@@ -16,14 +16,17 @@ Token token_of(Row& row) {
   return reinterpret_cast<Token>(&row);
 }
 Row& row_of(Token token) {
-  return *reinterpret_cast<Row*>(token);
+  return *reinterpret_cast<Row*>(
+      token);  // NOLINT(performance-no-int-to-ptr): the broker gives back what it got
 }
 
 }  // namespace
 
 void Publisher::pump(MonoTime now) {
   for (const auto& topic : topics_.all()) {
-    if (!topic || topic->waiting.empty() || !topics_.ready(*topic, now)) continue;
+    if (!topic) continue;
+    note_stragglers(*topic, now);
+    if (topic->waiting.empty() || !topics_.ready(*topic, now)) continue;
     if (now < topic->careful_until)
       publish_carefully(*topic);
     else
@@ -32,27 +35,40 @@ void Publisher::pump(MonoTime now) {
 }
 
 void Publisher::publish_in_order(Topic& topic) {
-  if (!topic.busy.empty()) return;  // the last of the careful ones are still under way
+  const auto away = [&](std::int32_t number) { return topic.stragglers.away(Partition{number}); };
+  if (!std::ranges::all_of(topic.busy, away)) return;  // the last of the careful ones are still under way
   while (!topic.waiting.empty()) {
     Row& row = *topic.waiting.front();
+    const Partition partition = queues_.partition_of(topic, row);
+    if (topic.stragglers.away(partition)) {
+      if (!queues_.aside_room()) return;
+      topic.waiting.pop_front();
+      queues_.set_aside(topic, row, partition);
+      continue;
+    }
     topic.waiting.pop_front();
     row.alone = false;
-    if (publish(topic, row, queues_.partition_of(topic, row)) != Step::blocked) continue;
+    if (publish(topic, row, partition) != Step::blocked) continue;
     topic.waiting.push_front(&row);
     return;
   }
 }
 
 void Publisher::publish_carefully(Topic& topic) {
-  if (topic.in_flight > std::ssize(topic.busy)) return;  // what was sent before the refusal reports first
-  for (std::size_t i = 0; i < topic.waiting.size() && std::ssize(topic.busy) < topic.partitions;) {
+  for (std::size_t i = 0; i < topic.waiting.size() && topic.stragglers.owing() < topic.partitions;) {
     Row& row = *topic.waiting[i];
     const Partition partition = queues_.partition_of(topic, row);
-    if (topic.busy.contains(partition.value)) {
+    const bool away = topic.stragglers.away(partition);
+    if (!away && topic.stragglers.owes(partition)) {
       ++i;
       continue;
     }
+    if (away && !queues_.aside_room()) return;
     topic.waiting.erase(topic.waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    if (away) {
+      queues_.set_aside(topic, row, partition);
+      continue;
+    }
     row.alone = true;
     const Step step = publish(topic, row, partition);
     if (step == Step::published) topic.busy.insert(partition.value);
@@ -67,13 +83,16 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
     queues_.kill(topic, row, std::move(reason));
     return Step::left;
   }
+  if (unreported_ - away_ >= bench_.options.published_max) return Step::blocked;
   row.stage = Stage::published;
+  row.partition = partition;
   const Result<Accepted> accepted = bench_.broker.publish({&row.message, partition, token_of(row)});
   if (accepted && *accepted == Accepted::queued) {
     topic.in_flight += 1;
     unreported_ += 1;
     bench_.counters.published += 1;
     topic.counters.published += 1;
+    topic.stragglers.published(partition, bench_.loop.now());
     crash_here(CrashPoint::relay_publishing);
     return Step::published;
   }
@@ -97,6 +116,11 @@ void Publisher::report(const Delivery& delivery, const Moment& now) {
   Topic& topic = topics_.at(row.topic);
   topic.in_flight -= 1;
   unreported_ -= 1;
+  if (row.away) {
+    away_ -= 1;
+    bench_.flight.come_back(row);
+  }
+  if (topic.stragglers.reported(row.partition, now.mono)) back(topic, row.partition);
   if (row.alone) topic.busy.erase(delivery.partition.value);
   if (delivery.refusal) return refused(topic, row, delivery);
   bench_.counters.acked += 1;
@@ -131,7 +155,7 @@ void Publisher::refused(Topic& topic, Row& row, const Delivery& delivery) {
       }
       // Later rows of its key must not pass it: all of them are claimed again, in order.
       bench_.drop(row);
-      return queues_.drop(topic);
+      return queues_.leave(topic);
   }
 }
 
@@ -144,6 +168,37 @@ bool Publisher::exhausted(const Row& row) {
   if (++attempts_[row.message.id.value] < bench_.options.max_attempts) return false;
   attempts_.erase(row.message.id.value);
   return true;
+}
+
+void Publisher::note_stragglers(Topic& topic, MonoTime now) {
+  for (const Partition partition : topic.stragglers.overdue(now, bench_.options.away_after)) {
+    bench_.log.warn("partition_away", {{"topic", topic.name},
+                                       {"partition", partition.value},
+                                       {"next", "its messages wait, the others go on"}});
+    bench_.signs.partitions_away += 1;
+    bench_.flight.each([&](Row& row) {
+      if (row.stage != Stage::published || row.topic != topic.number || row.partition != partition ||
+          row.away)
+        return;
+      bench_.flight.leave_away(row);
+      away_ += 1;
+    });
+  }
+}
+
+void Publisher::back(Topic& topic, Partition partition) {
+  bench_.signs.partitions_away -= 1;
+  const std::int64_t rows = queues_.bring_back(topic, partition);
+  bench_.log.info("partition_back",
+                  {{"topic", topic.name}, {"partition", partition.value}, {"rows_waiting", rows}});
+  bench_.plan.hint(bench_.loop.now());
+}
+
+MonoTime Publisher::wake_at() const {
+  MonoTime at = MonoTime::max();
+  for (const auto& topic : topics_.all())
+    if (topic) at = std::min(at, topic->stragglers.wake_at(bench_.options.away_after));
+  return at;
 }
 
 }  // namespace outbox::relay

@@ -23,6 +23,8 @@ class Publisher {
 
   void pump(MonoTime now);
   void delivered(std::span<const Delivery> reports);
+  /// When pump() has something to do without an event: a partition may be away by then.
+  [[nodiscard]] MonoTime wake_at() const;
   /// True while Kafka still owes reports.
   [[nodiscard]] bool awaiting_reports() const { return unreported_ > 0; }
 
@@ -38,6 +40,8 @@ class Publisher {
   [[nodiscard]] bool exhausted(const Row& row);
   void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
+  void note_stragglers(Topic& topic, MonoTime now);
+  void back(Topic& topic, Partition partition);
 
   Workbench& bench_;
   Topics& topics_;
@@ -45,7 +49,8 @@ class Publisher {
   Marker& marker_;
   std::int64_t unreported_ = 0;
   std::unordered_map<std::int64_t, std::int32_t>
-      attempts_;  // of rows that were refused, by id; only with max_attempts
+      attempts_;           // of rows that were refused, by id; only with max_attempts
+  std::int64_t away_ = 0;  // of those, rows of partitions that are away
 };
 
 }  // namespace outbox::relay

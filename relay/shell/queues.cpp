@@ -23,9 +23,18 @@ bool Queues::take(Row& row) {
     return false;
   }
   Topic& topic = topics_.of(row.message.topic);
+  if (closed_out(topic, row)) {
+    bench_.drop(row);
+    return false;
+  }
   row.topic = topic.number;
   topic.waiting.push_back(&row);
   return true;
+}
+
+bool Queues::closed_out(const Topic& topic, const Row& row) const {
+  if (!topic.stragglers.any_closed(row.claim)) return false;
+  return topic.stragglers.closed(row.claim) || topic.stragglers.closed(partition_of(topic, row), row.claim);
 }
 
 void Queues::again(Topic& topic, Row& row) {
@@ -69,21 +78,48 @@ void Queues::drop(Topic& topic, Chosen chosen) {
   topic.waiting = std::move(others);
 }
 
-void Queues::drop(Topic& topic) {
+void Queues::leave(Topic& topic) {
+  topic.stragglers.close(bench_.plan.newest());
   drop(topic, any_row);
 }
 
+void Queues::set_aside(Topic& topic, Row& row, Partition partition) {
+  if (bench_.flight.exclude(row.message.id, row.lease.lane)) {
+    topic.stragglers.set_aside(partition, {row.message.id, row.message.shard, row.lease.lane});
+    aside_ += 1;
+  }
+  bench_.drop(row);
+}
+
+void Queues::include(const std::vector<Aside>& rows) {
+  for (const Aside& row : rows) {
+    bench_.flight.include(row.row, row.lane);
+    bench_.floors.again(row.shard, row.row);  // claims left it out until now, and may have passed it
+  }
+  aside_ -= std::ssize(rows);
+}
+
+std::int64_t Queues::bring_back(Topic& topic, Partition partition) {
+  topic.stragglers.close(partition, bench_.plan.newest());
+  drop(topic, [&](const Row& row) { return partition_of(topic, row) == partition; });
+  const std::vector<Aside> rows = topic.stragglers.take(partition);
+  include(rows);
+  return std::ssize(rows);
+}
+
 void Queues::drop() {
-  for (const auto& topic : topics_.all())
-    if (topic) drop(*topic, any_row);
+  drop(LaneSet{}.set());
 }
 
 void Queues::drop(const LaneSet& lanes) {
   const auto of_them = [&](const Row& row) {
     return lanes.test(static_cast<std::size_t>(row.lease.lane.value));
   };
-  for (const auto& topic : topics_.all())
-    if (topic) drop(*topic, of_them);
+  for (const auto& topic : topics_.all()) {
+    if (!topic) continue;
+    include(topic->stragglers.take(lanes));
+    drop(*topic, of_them);
+  }
 }
 
 }  // namespace outbox::relay

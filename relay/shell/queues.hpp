@@ -5,6 +5,7 @@
 #include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "relay/core/envelope.hpp"
 #include "relay/shell/settler.hpp"
@@ -31,19 +32,30 @@ class Queues {
   [[nodiscard]] std::string unfit(const Topic& topic, const Row& row) const;
   /// The row becomes DEAD; what waits of its key is left for after its hold.
   void kill(Topic& topic, Row& row, std::string reason);
+  /// A row that was taken out of its topic's queue is left for later claims, and out of them until
+  /// bring_back().
+  void set_aside(Topic& topic, Row& row, Partition partition);
+  [[nodiscard]] bool aside_room() const { return aside_ < bench_.options.aside_rows_max; }
+  /// What was set aside may be claimed again, and how much that was. Claimed again in order: so nothing
+  /// passes it that waits already, or that a claim under way brings.
+  std::int64_t bring_back(Topic& topic, Partition partition);
+  /// What waits of the topic is left for later claims, and nothing passes it that a claim under way brings.
+  void leave(Topic& topic);
   /// Everything not handed to Kafka yet stays PENDING for a later claim.
   void drop();
   void drop(const LaneSet& lanes);
-  void drop(Topic& topic);
 
  private:
+  [[nodiscard]] bool closed_out(const Topic& topic, const Row& row) const;
   template <class Chosen>
   void drop(Topic& topic, Chosen chosen);
+  void include(const std::vector<Aside>& rows);
 
   Workbench& bench_;
   Topics& topics_;
   Settler& settler_;
-  Envelope envelope_;  // for sizes only; the broker has its own
+  std::int64_t aside_ = 0;  // rows that were set aside
+  Envelope envelope_;       // for sizes only; the broker has its own
 };
 
 }  // namespace outbox::relay

@@ -42,7 +42,13 @@ std::string_view to_string(Topic::State state) noexcept {
 
 bool Topic::idle() const {
   const bool settled = state == State::ready || state == State::unknown;
-  return settled && waiting.empty() && in_flight == 0 && busy.empty() && !refreshing && !held && !probing;
+  return settled && waiting.empty() && in_flight == 0 && busy.empty() && stragglers.away_count() == 0 &&
+         !refreshing && !held && !probing;
+}
+
+void Topic::spread_over(std::int32_t count) {
+  if (count != partitions) stragglers.close_where_any();
+  partitions = count;
 }
 
 Topic& Topics::of(std::string_view name) {
@@ -68,6 +74,7 @@ void Topics::forget_idle(MonoTime now) {
   for (std::size_t number = bench_.options.topics_max; number < topics_.size(); ++number) {
     const auto& topic = topics_[number];
     if (!topic || !topic->idle() || now < topic->careful_until || now < topic->rests_until) continue;
+    if (topic->stragglers.any_closed(bench_.plan.oldest_open())) continue;
     forgotten_.published += topic->counters.published;
     forgotten_.acked += topic->counters.acked;
     forgotten_.dead += topic->counters.dead;
@@ -135,8 +142,9 @@ void Topics::pin(Topic& topic) {
     if (!pinned) {
       later(topic, pinned.error(), "topic_pin");
     } else {
-      topic.partitions = *pinned;
-      topic.state = *pinned == topic.partitions_seen ? Topic::State::ready : Topic::State::draining;
+      if (topic.in_flight == 0) topic.spread_over(*pinned);
+      const bool agreed = topic.partitions == *pinned && *pinned == topic.partitions_seen;
+      topic.state = agreed ? Topic::State::ready : Topic::State::draining;
     }
     bench_.stir();
   });
@@ -151,7 +159,7 @@ void Topics::repin(Topic& topic) {
     } else {
       bench_.log.info("topic_partitions",
                       {{"topic", topic.name}, {"was", topic.partitions}, {"now", topic.partitions_seen}});
-      topic.partitions = topic.partitions_seen;
+      topic.spread_over(topic.partitions_seen);
       topic.state = Topic::State::ready;
     }
     bench_.stir();
@@ -171,6 +179,7 @@ void Topics::hold(Topic& topic, const std::string& reason) {
     crash_here(CrashPoint::relay_topic_held, status);
     if (!status) {
       bench_.gate.unblock(target_of(topic));
+      topic.stragglers.close(bench_.plan.newest());  // its rows were left, and claims under way left them out
       later(topic, status.error(), "topic_hold");
     } else {
       bench_.gate.recorded(target_of(topic), bench_.plan.newest());
@@ -195,7 +204,7 @@ void Topics::begin() {
 // an owner that had lost its lease wrote it late.
 void Topics::read_holds() {
   reading_holds_ = true;
-  bench_.source.held_topics([this](Result<std::vector<std::string>> names) {
+  bench_.source.held_topics([this](const Result<std::vector<std::string>>& names) {
     reading_holds_ = false;
     read_holds_at_ = bench_.loop.now() + (names ? read_holds_every : read_holds_again);
     for (const std::string& name : names.value_or(std::vector<std::string>{})) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "relay/core/stragglers.hpp"
 #include "relay/shell/workbench.hpp"
 
 namespace outbox::relay {
@@ -48,6 +49,7 @@ struct Topic {
   std::int64_t in_flight = 0;   ///< published, not reported
   MonoTime careful_until{};     ///< a refusal was seen: one message a partition in flight
   std::set<std::int32_t> busy;  ///< partitions with a message in flight, while careful
+  Stragglers stragglers;
 
   bool held = false;  ///< by a relay's hold; probed
   MonoTime probe_at{};
@@ -58,6 +60,8 @@ struct Topic {
   Backoff refused{{Millis{100}, Millis{5000}}, 8};
   bool failing = false;  ///< a look-up or a write about it failed, and that was said
 
+  /// Its keys go to so many partitions from now on. Only while nothing of it is in flight.
+  void spread_over(std::int32_t count);
   /// Nothing is known of it that would be missed, and no answer about it is awaited.
   [[nodiscard]] bool idle() const;
 };

@@ -34,12 +34,15 @@ struct PipelineOptions {
   Millis careful_for{10'000};       ///< after a refusal: one message a partition, for this long
   Millis slow_look{5};              ///< a flat look that takes longer is to leave out what lies below a floor
   Millis facts_fresh_for{120'000};  ///< then a topic's partition count and limit are looked up again
-  std::int32_t mark_rows_max = 5000;  ///< of one mark
-  std::int32_t marks_max = 2;         ///< under way at once
-  Millis transaction_slow{5000};      ///< exactly once: a transaction that takes longer is told
-  Millis transactor_lost{180'000};    ///< a call to the transactor ends long before; then it is stuck
-  std::size_t topics_max = 1000;      ///< remembered for good; more only while they have something to do
-  std::int32_t probes_max = 8;        ///< of held topics, under way at once
+  Millis away_after{500};           ///< a partition that owes reports and gives none for so long is away
+  std::int32_t published_max = 5000;      ///< handed to the producer at once, but for what is away
+  std::int32_t aside_rows_max = 100'000;  ///< of partitions that are away; then the others wait as well
+  std::int32_t mark_rows_max = 5000;      ///< of one mark
+  std::int32_t marks_max = 2;             ///< under way at once
+  Millis transaction_slow{5000};          ///< exactly once: a transaction that takes longer is told
+  Millis transactor_lost{180'000};        ///< a call to the transactor ends long before; then it is stuck
+  std::size_t topics_max = 1000;          ///< remembered for good; more only while they have something to do
+  std::int32_t probes_max = 8;            ///< of held topics, under way at once
 };
 
 struct Workbench {

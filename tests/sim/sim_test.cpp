@@ -30,6 +30,10 @@ TEST_CASE("polling only, deleting what was sent: nothing lost, keys in order") {
              .after_sent = relay::AfterSent::erase});
 }
 
+TEST_CASE("a cluster that answers now and then that it takes a message later: nothing lost, keys in order") {
+  laws_hold({.faults = Faults::on, .relays = 2, .cluster = Cluster::refuses_for_now});
+}
+
 TEST_CASE(
     "without faults each message is in Kafka exactly once, though instances come and go and lanes change") {
   each_seed({.faults = Faults::off, .relays = 3, .members = Members::come_and_go, .lanes = Lanes::differ},

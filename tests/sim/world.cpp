@@ -58,6 +58,7 @@ World::World(WorldOptions options) : options_(options), chance_(options.seed) {
                           .late_commit_one_in = 30,
                           .slow_one_in = 60};
     broker_faults_ = {.fatal_one_in = 120, .slow_one_in = 60, .look_up_fails_one_in = 10};
+    if (options_.cluster == Cluster::refuses_for_now) broker_faults_.refuses_one_in = 30;
   }
   for (std::int32_t i = 0; i < options_.relays; ++i) processes_.push_back(std::make_unique<Process>());
   database_.checks_generations = options_.mutant != Mutant::ignores_generations;
@@ -248,7 +249,7 @@ void World::strike() {
   if (!striking_) return;
   const auto which = static_cast<std::size_t>(chance_.between(0, options_.relays - 1));
   Process& p = *processes_[which];
-  switch (chance_.between(1, 8)) {
+  switch (chance_.between(1, 9)) {
     case 7:
       mend();
       break;
@@ -271,6 +272,10 @@ void World::strike() {
       if (options_.server_clock == ServerClock::jumps)
         database_.clock_step += std::chrono::hours{chance_.one_in(2) ? 24 : -24};
       if (p.pipeline) p.loop->step_wall(std::chrono::hours{chance_.one_in(2) ? 24 : -24});
+      break;
+    case 8:
+      kafka_.partition_away_until[{"plain", static_cast<std::int32_t>(chance_.between(0, 2))}] =
+          clock_.now() + chance_.micros(500'000, 6'000'000);
       break;
     default:
       kafka_.create("plain", kafka_.find("plain")->partitions + 1);

@@ -205,3 +205,10 @@ TEST_CASE("a claim under way covers its lane, a flat look covers every lane") {
   CHECK(plan.covers(*claim->lane));
   CHECK_FALSE(plan.covers(LaneId{3}));
 }
+
+TEST_CASE("a claim of some lanes asks for their shards, and every shard is of one lane") {
+  CHECK(shards_of(LaneSet{0b10}, 32) == std::vector{Shard{1}, Shard{33}});
+  std::size_t shards = 0;
+  for (std::size_t lane = 0; lane < 5; ++lane) shards += shards_of(LaneSet{}.set(lane), 5).size();
+  CHECK(shards == static_cast<std::size_t>(shard_count));
+}

@@ -44,17 +44,15 @@ void FakeBroker::send(const std::shared_ptr<Producer>& producer, const Lane& lan
     producer->on_the_way[lane] = batch;
     const Micros travel =
         chance_.one_in(faults_.slow_one_in) ? chance_.micros(100'000, 4'000'000) : chance_.micros(200, 3000);
-    const MonoTime lands = std::max(clock_.now() + travel, kafka_.away_until);
-    clock_.at(lands, [this, producer, lane, batch = std::move(batch)]() mutable {
-      arrive(producer, lane, std::move(batch));
-    });
+    const MonoTime lands = std::max(clock_.now() + travel, kafka_.answers_from(lane.first, lane.second));
+    clock_.at(lands, [this, producer, lane, batch = std::move(batch)] { arrive(producer, lane, batch); });
   });
 }
 
 // May come after the producer, or its whole process, is gone: then the batch lands or not, and nobody is
 // told.
 void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& lane,
-                        std::vector<Sent> batch) {
+                        const std::vector<Sent>& batch) {
   if (!producer->alive) {
     if (chance_.one_in(2)) static_cast<void>(append(lane, batch));
     return;
@@ -69,10 +67,31 @@ void FakeBroker::arrive(const std::shared_ptr<Producer>& producer, const Lane& l
     });
     return;
   }
+  if (chance_.one_in(faults_.refuses_one_in)) return refuse_for_now(producer, lane);
   std::vector<Delivery> deliveries = append(lane, batch);
   producer->on_the_way.erase(lane);
   if (!producer->queues[lane].empty()) send(producer, lane);
   report(std::move(deliveries));
+}
+
+// It, and what was published behind it until that is told, as a partition with too few replicas would.
+void FakeBroker::refuse_for_now(const std::shared_ptr<Producer>& producer, const Lane& lane) {
+  clock_.after(chance_.micros(20, 1000), [this, producer, lane, alive = alive_] {
+    if (!*alive) return;
+    loop_.post([this, producer, lane, alive] {
+      if (!*alive || !producer->alive || producer->finished) return;
+      std::vector<Delivery> out;
+      const auto add = [&](const Sent& sent) {
+        out.push_back(
+            {sent.token, Partition{lane.second}, Offset{-1}, Refusal::unsent, "too few replicas", true});
+      };
+      std::ranges::for_each(producer->on_the_way[lane], add);
+      std::ranges::for_each(producer->queues[lane], add);
+      producer->on_the_way.erase(lane);
+      producer->queues.erase(lane);
+      if (events_.on_delivered) events_.on_delivered(out);
+    });
+  });
 }
 
 std::vector<Delivery> FakeBroker::append(const Lane& lane, const std::vector<Sent>& batch) {

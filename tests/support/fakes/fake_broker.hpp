@@ -21,6 +21,7 @@ struct BrokerFaults {
   std::int64_t fatal_one_in = 0;  ///< of batches: the producer is finished
   std::int64_t slow_one_in = 0;   ///< of batches: seconds instead of milliseconds
   std::int64_t look_up_fails_one_in = 0;
+  std::int64_t refuses_one_in = 0;  ///< of batches: the cluster answers that it may take them later
 };
 
 class FakeBroker : public relay::Broker {
@@ -58,8 +59,9 @@ class FakeBroker : public relay::Broker {
     std::map<Lane, std::vector<Sent>> on_the_way;
   };
   void send(const std::shared_ptr<Producer>& producer, const Lane& lane);
-  void arrive(const std::shared_ptr<Producer>& producer, const Lane& lane, std::vector<Sent> batch);
+  void arrive(const std::shared_ptr<Producer>& producer, const Lane& lane, const std::vector<Sent>& batch);
   [[nodiscard]] std::vector<relay::Delivery> append(const Lane& lane, const std::vector<Sent>& batch);
+  void refuse_for_now(const std::shared_ptr<Producer>& producer, const Lane& lane);
   void report_unsent(Producer& producer);
 
   SimClock& clock_;

@@ -2,10 +2,12 @@
 // A cluster as the oracle sees it: topics with partitions, each a log. Only what is appended here is in
 // Kafka.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "relay/core/types.hpp"
@@ -46,6 +48,12 @@ class FakeKafka {
   relay::Offset append(KafkaTopic& topic, relay::Partition partition, KafkaRecord record);
 
   MonoTime away_until{};  ///< no broker answers before
+  /// The partition has no leader before: topic and number.
+  std::map<std::pair<std::string, std::int32_t>, MonoTime> partition_away_until{};
+  [[nodiscard]] MonoTime answers_from(const std::string& topic, std::int32_t partition) const {
+    const auto at = partition_away_until.find({topic, partition});
+    return at == partition_away_until.end() ? away_until : std::max(away_until, at->second);
+  }
 
  private:
   std::map<std::string, KafkaTopic> topics_;
