@@ -115,7 +115,7 @@ TEST_CASE(
   const std::string partition = world.sql(
       "SELECT min(relid::regclass::text) FROM pg_partition_tree('{{table}}') WHERE isleaf "
       "AND relid::regclass::text LIKE '%' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')");
-  const int sent = std::getenv("OUTBOX_LONG_TESTS") != nullptr ? 50'000'000 : 500'000;
+  const int sent = std::getenv("OUTBOX_LONG_TESTS") != nullptr ? 50'000'000 : 5'000'000;
   world.sql(
       "INSERT INTO {{table}} (msg_id, topic, msg_key, body, status, sent_at) SELECT gen_random_uuid(), 't', "
       "'k' || n "
