@@ -95,6 +95,7 @@ relay::Batch claim(World& world, relay::Look look = relay::Look::flat) {
 
 inline std::vector<std::int64_t> ids_of(const std::vector<relay::Message>& rows) {
   std::vector<std::int64_t> ids;
+  ids.reserve(rows.size());
   for (const relay::Message& m : rows) ids.push_back(m.id.value);
   return ids;
 }
@@ -122,6 +123,7 @@ inline relay::Lease lease_of(const relay::LeaseReply& reply, relay::Shard shard)
 inline std::vector<relay::SentRow> sent(const std::vector<relay::Message>& rows,
                                         const relay::LeaseReply& leases, std::int64_t first_offset = 100) {
   std::vector<relay::SentRow> out;
+  out.reserve(rows.size());
   for (const relay::Message& m : rows) {
     out.push_back({m.id, m.address, m.generation, lease_of(leases, m.shard), relay::Partition{3},
                    relay::Offset{first_offset++}});
@@ -139,6 +141,7 @@ relay::MarkReply mark(World& world, std::vector<relay::SentRow> rows,
 template <class World>
 void set_held(World& world, const std::vector<std::int64_t>& ids) {
   std::vector<relay::RowId> rows;
+  rows.reserve(ids.size());
   for (const std::int64_t id : ids) rows.emplace_back(id);
   asked<void>(world, [&](auto done) { world.source().set_held(std::move(rows), std::move(done)); });
 }
