@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE_DEFINE("a repeated burial leaves alone a row that was retried
 }
 
 TEST_CASE_TEMPLATE_DEFINE(
-    "a buried row is DEAD with its reason and its hold is there; a repeat changes nothing", World,
+    "a buried row is DEAD with its reason and its hold is there, and a repeat changes nothing", World,
     source_bury) {
   World world;
   const auto leases = lease(world, "me");

@@ -10,7 +10,7 @@ using namespace outbox;
 using namespace outbox::test;
 
 TEST_CASE(
-    "an instance that delivers otherwise waits and says so, and has every lane once the others have stopped; "
+    "an instance that delivers otherwise waits and says so, and has every lane once the others have stopped, "
     "both ways each row is sent once") {
   if (!real_kafka()) return;
   const RigOptions once = exactly_once();

@@ -62,7 +62,7 @@ RigOptions options_for(Cluster& cluster) {
 
 TEST_CASE(
     "exactly once: the coordinator of an open transaction is killed, and another time frozen amid its "
-    "commit; "
+    "commit: "
     "the lane resumes by itself, each row is seen once, in order") {
   if (!real_kafka() || !crash_points_compiled) return;
   Cluster cluster;

@@ -17,7 +17,7 @@ constexpr const char* relay_principal = "User:CN=kafka-cluster client";
 }  // namespace
 
 TEST_CASE(
-    "exactly once: each right that is missing, and a ledger that would forget, is named with what mends it; "
+    "exactly once: each right that is missing, and a ledger that would forget, is named with what mends it: "
     "nothing is sent before, each row once after") {
   KafkaCluster kafka{
       {.settings = {"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SSL",

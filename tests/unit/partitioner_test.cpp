@@ -73,7 +73,8 @@ TEST_CASE("a hundred thousand account numbers go where Java sends them") {
 }
 
 TEST_CASE(
-    "a message without a key goes by its msg_id, so a repeat meets its first copy; an empty key is a key") {
+    "a message without a key goes by its msg_id, so a repeat meets its first copy, and an empty key is a "
+    "key") {
   Message message;
   for (std::size_t i = 0; i < 16; ++i) message.msg_id.bytes[i] = static_cast<std::uint8_t>(i * 17);
   CHECK(partition_of(message, 12).value == 2);  // Java's hash of the same 16 bytes
