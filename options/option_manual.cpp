@@ -25,9 +25,6 @@ void append_escaped(std::string& out, char c) {
     case '\t':
       out += "\\t";
       return;
-    case '$':
-      out += "$$";
-      return;
     default:
       break;
   }
@@ -123,6 +120,12 @@ std::string bounds_said(const OptionFacts& facts) {
 }
 
 std::string yaml_scalar(std::string_view text) {
+  std::string literal;
+  for (const char c : text) literal.append(c == '$' ? 2 : 1, c);
+  return yaml_key(literal);
+}
+
+std::string yaml_key(std::string_view text) {
   const bool plain = !text.empty() && text.find_first_not_of(plain_letters) == std::string_view::npos &&
                      text != "null" && text != "Null" && text != "NULL" && text[0] != '-' && text[0] != '.';
   if (plain) return std::string(text);

@@ -24,4 +24,7 @@ void append_option_table(std::string& out, std::span<const OptionFacts* const> o
 /// A YAML scalar that reads back as `text`, also where that holds `$`; plain where it can be.
 [[nodiscard]] std::string yaml_scalar(std::string_view text);
 
+/// The same for a mapping's key, in which `$` means nothing.
+[[nodiscard]] std::string yaml_key(std::string_view text);
+
 }  // namespace outbox::config

@@ -65,7 +65,7 @@ std::string pipeline_lines(const Pipeline& pipeline, const Origins& origins, Sec
   add_options(lines, pipeline_options(), pipeline, origins, secrets);
   for (const auto& [property, value] : pipeline.kafka) {
     const bool masked = secrets == Secrets::masked && relay::secret_property(property);
-    lines.add_property(yaml_scalar(property), yaml_scalar(masked ? mask : std::string_view(value)),
+    lines.add_property(yaml_key(property), yaml_scalar(masked ? mask : std::string_view(value)),
                        origin_said(origins, "kafka." + property, {}));
   }
   std::string text = lines.take();

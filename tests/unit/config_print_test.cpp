@@ -51,6 +51,7 @@ Pipeline any_pipeline(std::size_t number) {
   p.publish.in_flight_rows = std::max(p.publish.in_flight_rows, p.source.batch_rows);
   p.postgres.uri += std::to_string(number);
   p.kafka = {{"bootstrap.servers", "b"},
+             {"x" + *awkward_text(20), "1"},
              {"client.id", *awkward_text(40)},
              {"sasl.password", "p" + *awkward_text(40)}};
   return p;
