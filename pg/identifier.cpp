@@ -109,6 +109,14 @@ Result<TableName> parse_table_name(std::string_view text) {
   return name;
 }
 
+Result<std::string> parse_name(std::string_view text) {
+  std::string_view rest = text;
+  auto name = take_name(rest);
+  if (name && !rest.empty()) name = failure(Disposition::fatal, "more than one part");
+  if (!name) name.error().message = "name '" + std::string(text) + "': " + name.error().message;
+  return name;
+}
+
 std::string fill_template(std::string_view sql, const std::map<std::string, std::string>& names) {
   std::string out;
   std::map<std::string_view, bool> used;

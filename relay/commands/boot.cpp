@@ -26,7 +26,7 @@ Result<relay::SourceFacts> look_at(const config::Pipeline& pipeline) {
   connect.application_name = "outboxd " + pipeline.name;
   auto session = pg::Session::connect(connect);
   if (!session) return failure(std::move(session.error()));
-  return relay::inspect(*session, *table);
+  return relay::inspect(*session, *table, pg::parse_name(pipeline.source.partition_column).value_or(""));
 }
 
 }  // namespace

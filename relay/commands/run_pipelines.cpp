@@ -92,6 +92,7 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
   relay::PostgresSourceOptions options;
   options.connect = {.uri = p.postgres.uri, .application_name = "outboxd " + p.name};
   options.table = pg::parse_table_name(p.source.table).value();
+  options.partition_column = pg::parse_name(p.source.partition_column).value_or("");
   options.connections = p.postgres.connections;
   options.statements = p.postgres.prepared == config::Prepared::named ? relay::Statements::prepared
                                                                       : relay::Statements::unnamed;

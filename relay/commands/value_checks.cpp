@@ -64,11 +64,23 @@ void check_topics(const Pipeline& pipeline, const Origins& origins, Faults& faul
   if (const auto ok = topic_creation(topics); !ok) wrong("topics.create_configs", ok.error());
 }
 
+void check_partition_column(const Pipeline& pipeline, const Origins& origins, Faults& faults) {
+  const std::string option = "source.partition_column";
+  const std::string& column = pipeline.source.partition_column;
+  if (column.empty()) return;
+  if (const auto name = pg::parse_name(column); !name)
+    faults.push_back({place_of(origins, option), path_in(pipeline, option), name.error().text()});
+  if (!pipeline.publish.partition_header.empty())
+    faults.push_back({place_of(origins, option), path_in(pipeline, option),
+                      "publish.partition_header names a row's partition as well; keep one of the two"});
+}
+
 void check_pipeline(const Pipeline& pipeline, const Origins& origins, Faults& faults) {
   if (const auto table = pg::parse_table_name(pipeline.source.table); !table) {
     faults.push_back(
         {place_of(origins, "source.table"), path_in(pipeline, "source.table"), table.error().text()});
   }
+  check_partition_column(pipeline, origins, faults);
   pg::ConnectOptions connect;
   connect.uri = pipeline.postgres.uri;
   if (const auto keywords = pg::connection_keywords(connect); !keywords) {

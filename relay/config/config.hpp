@@ -31,7 +31,8 @@ struct Postgres {
 
 struct Source {
   Mode mode{};
-  std::string table;  ///< as written; pg::parse_table_name reads it
+  std::string table;             ///< as written; pg::parse_table_name reads it
+  std::string partition_column;  ///< as written; pg::parse_name reads it; empty: none
   Millis poll_interval{};
   std::int16_t lanes = 0;
   std::int32_t batch_rows = 0;

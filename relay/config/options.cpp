@@ -144,6 +144,16 @@ constexpr std::array pipeline_table{
          .highest = "255",
          .doc = "The outbox table. Written as in SQL: `schema.table`, parts with capitals or dots in double "
                 "quotes."}),
+    pipeline<&Pipeline::source, &Source::partition_column>(
+        {.path = "source.partition_column",
+         .fallback = "",
+         .highest = "130",
+         .doc =
+             "An integer column that was added to the table (`ALTER TABLE outbox_msg ADD COLUMN shelf int`) "
+             "and in which a row names its partition, from 0; where it is null the row goes by its key. Rows "
+             "of one key keep their order only if they name one partition. Written as in SQL. Not with "
+             "publish.partition_header.",
+         .fallback_said = "none"}),
     pipeline<&Pipeline::source, &Source::poll_interval>(
         {.path = "source.poll_interval",
          .kind = Kind::duration,

@@ -21,6 +21,11 @@ std::uint32_t little_endian_word(std::string_view bytes, std::size_t at) {
          byte_at(bytes, at + 3) << 24;
 }
 
+PartitionAsked no_such(const std::string& where, std::string_view asked, std::int32_t partitions) {
+  return {std::nullopt, where + " asks for partition '" + std::string(asked.substr(0, 40)) +
+                            "', the topic has 0 to " + std::to_string(partitions - 1)};
+}
+
 }  // namespace
 
 std::uint32_t murmur2(std::string_view bytes) {
@@ -48,6 +53,11 @@ Partition partition_of_key(std::string_view key, std::int32_t partitions) {
 }
 
 PartitionAsked partition_asked(const Message& message, std::string_view name, std::int32_t partitions) {
+  if (message.partition) {
+    const std::int32_t number = message.partition->value;
+    if (number >= 0 && number < partitions) return {message.partition, {}};
+    return no_such("source.partition_column", std::to_string(number), partitions);
+  }
   if (name.empty()) return {};
   const auto header = std::ranges::find(message.headers, name, &Header::name);
   if (header == message.headers.end() || !header->value) return {};
@@ -56,9 +66,7 @@ PartitionAsked partition_asked(const Message& message, std::string_view name, st
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   if (whole && number >= 0 && number < partitions) return {Partition{number}, {}};
-  return {std::nullopt, "header " + std::string(name) + " asks for partition '" +
-                            std::string(text.substr(0, 40)) + "', the topic has 0 to " +
-                            std::to_string(partitions - 1)};
+  return no_such("header " + std::string(name), text, partitions);
 }
 
 Partition partition_of(const Message& message, std::int32_t partitions) {

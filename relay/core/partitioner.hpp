@@ -20,7 +20,7 @@ namespace outbox::relay {
 /// Shape: toPositive(murmur2(key)) % partitions, for the empty key too. `partitions` is at least 1.
 [[nodiscard]] Partition partition_of_key(std::string_view key, std::int32_t partitions);
 
-/// What a row says about its partition itself, in the header `name`.
+/// What a row says about its partition itself: in its column (Message::partition), else in the header `name`.
 struct PartitionAsked {
   std::optional<Partition> partition;  ///< 0 .. partitions-1
   std::string fault;                   ///< not empty: what it says is no such number

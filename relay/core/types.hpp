@@ -56,6 +56,7 @@ struct Message {
   std::optional<std::string_view> key;   ///< nullopt: no order, spread over the partitions
   std::optional<std::string_view> body;  ///< nullopt: a tombstone
   std::span<const Header> headers;       ///< the row's own, as they are
+  std::optional<Partition> partition;    ///< named by a column of the row; the topic may not have it
   WallTime created_at;
   std::optional<WallTime> available_at;  ///< set: a scheduled row that is due
   std::int32_t generation = 0;

@@ -22,6 +22,7 @@ enum Column : int {
   created_at,
   topic,
   msg_key,
+  partition,
   bytes,
   fits,
   held,
@@ -69,6 +70,8 @@ Message read_message(const pg::Rows& rows, int row, Scheduled scheduled, HeaderA
   m.msg_id = rows.uuid(row, msg_id);
   m.topic = rows.text(row, topic);
   m.key = rows.text_or_null(row, msg_key);
+  if (!rows.is_null(row, partition))
+    m.partition = Partition{static_cast<std::int32_t>(rows.integer(row, partition))};
   m.body = rows.text_or_null(row, body);
   if (!rows.is_null(row, headers)) m.headers = arena.read(rows.text(row, headers));
   m.created_at = rows.timestamptz(row, created_at);

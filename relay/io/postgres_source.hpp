@@ -33,7 +33,8 @@ enum class Statements { prepared, unnamed };  ///< unnamed: behind a pooler in t
 struct PostgresSourceOptions {
   pg::ConnectOptions connect;
   pg::TableName table{"public", "outbox_msg"};
-  int connections = 2;  ///< 2..4: one claims, the others mark; the control connection comes on top
+  std::string partition_column{};  ///< in which a row names its partition, unquoted; empty: none
+  int connections = 2;             ///< 2..4: one claims, the others mark; the control connection comes on top
   Statements statements = Statements::prepared;
   Barrier barrier = Barrier::on;
   Millis deadline{30'000};  ///< of one call

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -52,11 +52,40 @@ Result<BodyColumn> body_type(std::string_view type, const pg::TableName& table) 
                  "42804", "it must be json, jsonb, text or bytea");
 }
 
+using Columns = std::map<std::string, std::string, std::less<>>;  // name to type
+
+Status check_columns(const Columns& columns, const pg::TableName& table) {
+  for (const std::string_view needed : columns_needed) {
+    if (columns.contains(needed)) continue;
+    return failure(Disposition::fatal, table.quoted() + " has no column " + std::string(needed), "42703",
+                   "`outboxd migrate` brings the table up to date");
+  }
+  return {};
+}
+
+Status check_partition_column(const Columns& columns, const pg::TableName& table, const std::string& name) {
+  if (name.empty()) return {};
+  const std::string which =
+      "column \"" + name + "\" of " + table.quoted() + ", which source.partition_column names,";
+  if (std::ranges::find(columns_needed, name) != columns_needed.end())
+    return failure(Disposition::fatal, which + " is outboxd's own", "42701",
+                   "name one that was added for it: ALTER TABLE " + table.quoted() + " ADD COLUMN … int");
+  const auto column = columns.find(name);
+  if (column == columns.end())
+    return failure(Disposition::fatal, which + " is missing", "42703",
+                   "ALTER TABLE " + table.quoted() + " ADD COLUMN … int, or correct the name");
+  if (column->second != "integer" && column->second != "smallint")
+    return failure(Disposition::fatal, which + " is of type " + column->second, "42804",
+                   "it must be integer or smallint");
+  return {};
+}
+
 }  // namespace
 
-Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table) {
+Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table,
+                               const std::string& partition_column) {
   SourceFacts facts;
-  std::set<std::string, std::less<>> columns;
+  Columns columns;
   for (int row = 0; row < rows.size(); ++row) {
     const std::string_view kind = rows.text(row, 0);
     const std::string name(rows.text(row, 1));
@@ -69,26 +98,25 @@ Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table)
       return failure(allowed.error());
     if (kind == "server") facts.server = name;
     if (kind != "column") continue;
-    columns.insert(name);
+    columns.emplace(name, is);
     if (name != "body") continue;
     const auto body = body_type(is, table);
     if (!body) return failure(body.error());
     facts.body = *body;
   }
-  for (const std::string_view needed : columns_needed) {
-    if (columns.contains(needed)) continue;
-    return failure(Disposition::fatal, table.quoted() + " has no column " + std::string(needed), "42703",
-                   "`outboxd migrate` brings the table up to date");
-  }
+  if (Status found = check_columns(columns, table); !found) return failure(found.error());
+  if (Status fit = check_partition_column(columns, table, partition_column); !fit)
+    return failure(fit.error());
   return facts;
 }
 
-Result<SourceFacts> inspect(pg::Session& session, const pg::TableName& table) {
+Result<SourceFacts> inspect(pg::Session& session, const pg::TableName& table,
+                            const std::string& partition_column) {
   pg::Params params;
   params.text(table.schema).text(table.table);
   const auto rows = session.exec(sql::queries::source_inspect, params, pg::Format::text);
   if (!rows) return failure(rows.error());
-  return read_facts(*rows, table);
+  return read_facts(*rows, table, partition_column);
 }
 
 }  // namespace outbox::relay

@@ -22,11 +22,15 @@ struct SourceFacts {
   friend bool operator==(const SourceFacts&, const SourceFacts&) = default;
 };
 
+/// Shape: `partition_column` is where a row names its partition, unquoted; empty: nowhere.
 /// Source: source_inspect.sql. Errors: fatal: the table, a column, a neighbour or a privilege is missing, the
-/// body is of another type, the server is a standby; each names what and how to mend it.
-[[nodiscard]] Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table);
+/// body or the partition column is of another type, the latter is one of outboxd's own, the server is a
+/// standby; each names what and how to mend it.
+[[nodiscard]] Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table,
+                                             const std::string& partition_column = {});
 
 /// Blocks for one round trip. Errors: as read_facts, and what the session says.
-[[nodiscard]] Result<SourceFacts> inspect(pg::Session& session, const pg::TableName& table);
+[[nodiscard]] Result<SourceFacts> inspect(pg::Session& session, const pg::TableName& table,
+                                          const std::string& partition_column = {});
 
 }  // namespace outbox::relay

@@ -137,7 +137,8 @@ void SourceLink::inspect() {
 
 void SourceLink::inspected(const Result<std::vector<pg::Rows>>& rows) {
   inspecting_ = false;
-  const auto facts = rows ? read_facts(rows->front(), options_.table) : failure(rows.error());
+  const auto facts =
+      rows ? read_facts(rows->front(), options_.table, options_.partition_column) : failure(rows.error());
   if (!facts) {
     last_error_ = facts.error();
     report(LinkState::down, facts.error().text());
@@ -145,7 +146,7 @@ void SourceLink::inspected(const Result<std::vector<pg::Rows>>& rows) {
     return;
   }
   if (!sql_ || facts_->body != facts->body) {
-    sql_ = std::make_shared<const SourceSql>(options_.table, facts->body);
+    sql_ = std::make_shared<const SourceSql>(options_.table, facts->body, options_.partition_column);
     partitions_.clear();
   }
   facts_ = *facts;

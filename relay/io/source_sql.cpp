@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/check.hpp"
 #include "sql/queries.hpp"
 
 namespace outbox::relay {
@@ -19,18 +20,27 @@ std::string body_column(BodyColumn body) {
   return body == BodyColumn::jsonb ? "m.body::text" : "m.body";
 }
 
+std::string partition_value(const std::string& column) {
+  if (column.empty()) return "NULL::int";
+  const auto quoted = pg::quote_identifier(column);
+  OUTBOX_CHECK(quoted.has_value(), "the table was found to have the column");
+  return "m." + *quoted;
+}
+
 }  // namespace
 
-SourceSql::SourceSql(const pg::TableName& table, BodyColumn body) {
+SourceSql::SourceSql(const pg::TableName& table, BodyColumn body, const std::string& partition_column) {
   const std::pair<const std::string, std::string> in_schema{"schema", table.quoted_schema()};
   const std::pair<const std::string, std::string> in_table{"table", table.quoted()};
   const std::pair<const std::string, std::string> as_body{"body", body_column(body)};
+  const std::pair<const std::string, std::string> as_partition{"partition",
+                                                               partition_value(partition_column)};
 
   settings = fill(queries::source_settings);
-  claim_by_shard = fill(queries::source_claim_by_shard, {in_schema, in_table, as_body});
-  claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body});
-  claim_flat_above = fill(queries::source_claim_flat_above, {in_schema, in_table, as_body});
-  claim_due = fill(queries::source_claim_due, {in_schema, in_table, as_body});
+  claim_by_shard = fill(queries::source_claim_by_shard, {in_schema, in_table, as_body, as_partition});
+  claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body, as_partition});
+  claim_flat_above = fill(queries::source_claim_flat_above, {in_schema, in_table, as_body, as_partition});
+  claim_due = fill(queries::source_claim_due, {in_schema, in_table, as_body, as_partition});
   claim_end = fill(queries::source_claim_end, {in_schema, in_table});
   mark_settings = fill(queries::source_mark_settings);
   mark_look = fill(queries::source_mark_look, {in_table});

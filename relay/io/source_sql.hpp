@@ -14,7 +14,8 @@ namespace outbox::relay {
 using Sql = std::shared_ptr<const std::string>;
 
 struct SourceSql {
-  SourceSql(const pg::TableName& table, BodyColumn body);
+  /// `partition_column`: in which a row names its partition, unquoted; empty: none.
+  SourceSql(const pg::TableName& table, BodyColumn body, const std::string& partition_column = {});
 
   Sql settings;
   Sql claim_by_shard, claim_flat, claim_flat_above, claim_due, claim_end;

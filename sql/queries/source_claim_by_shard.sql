@@ -4,10 +4,11 @@
 --   $4 smallint the shard whose first row may be larger than the share, or -1 · $5 bigint how large it may be ·
 --   $6 bigint[] ids to leave out, or null · $7 text source · $8 bigint[] for each shard, only greater ids, which holds
 --   while nothing was let go since: · $9 bigint the count of outbox_released that the relay knows.
+-- Filled in: schema, table, body, and partition: the column in which a row names its partition, or a null.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard in id order; outbox_hold's and
 -- outbox_released's key.
-SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
-       m.fits,
+SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
+       m.bytes, m.fits,
        CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $7))
             THEN EXISTS (SELECT FROM {{schema}}.outbox_hold h
                           WHERE h.source = $7 AND h.scope = 'topic' AND h.topic = m.topic)
@@ -24,7 +25,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
  CROSS JOIN LATERAL (
        SELECT c.*, c.total <= $3 OR (c.total = c.bytes AND c.shard = $4::smallint AND c.bytes <= $5::bigint) AS fits
          FROM (SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
-                      m.created_at, m.topic, m.msg_key, m.headers, m.body, coalesce(m.body_bytes, 0) AS bytes,
+                      m.created_at, m.topic, m.msg_key, {{partition}} AS partition, m.headers, m.body,
+                      coalesce(m.body_bytes, 0) AS bytes,
                       sum(coalesce(m.body_bytes, 0)) OVER (ORDER BY m.id ROWS UNBOUNDED PRECEDING) AS total
                  FROM {{table}} AS m
                 WHERE m.shard = s.shard

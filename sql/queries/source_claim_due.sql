@@ -4,8 +4,8 @@
 -- Parameters: $1 bigint bit n set: shard n is wanted · $2 int rows at most · $3 bigint bytes at most ·
 --   $4 bigint how large the first row may be · $5 bigint[] ids to leave out, or null · $6 text source.
 -- Locks: the rows, FOR KEY SHARE, which a mark does not wait for. Index: (available_at, id) WHERE status = 'PENDING' AND available_at IS NOT NULL, in its order; outbox_hold's key.
-SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
-       m.fits,
+SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
+       m.bytes, m.fits,
        CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $6))
             THEN EXISTS (SELECT FROM {{schema}}.outbox_hold h
                           WHERE h.source = $6 AND h.scope = 'topic' AND h.topic = m.topic)
@@ -22,8 +22,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
   FROM (SELECT c.*, c.total <= $3::bigint OR (c.total = c.bytes AND c.bytes <= $4::bigint) AS fits
           FROM (SELECT d.*, sum(d.bytes) OVER (ROWS UNBOUNDED PRECEDING) AS total  -- in the order they come
                   FROM (SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
-                               m.created_at, m.topic, m.msg_key, m.headers, m.body, m.available_at,
-                               coalesce(m.body_bytes, 0) AS bytes
+                               m.created_at, m.topic, m.msg_key, {{partition}} AS partition, m.headers, m.body,
+                               m.available_at, coalesce(m.body_bytes, 0) AS bytes
                           FROM {{table}} AS m
                          WHERE m.status = 'PENDING' AND m.available_at IS NOT NULL AND m.available_at <= now()
                            AND ($1::bigint >> m.shard::int) & 1 = 1

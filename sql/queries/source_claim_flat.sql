@@ -4,8 +4,8 @@
 -- Parameters: $1 smallint[] first shards of the ranges, ascending · $2 smallint[] their last shards · $3 int rows at most ·
 --   $4 bigint bytes at most · $5 bigint how large the first row may be · $6 bigint[] ids to leave out, or null · $7 text source.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, in its order; outbox_hold's key.
-SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
-       m.fits,
+SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
+       m.bytes, m.fits,
        CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $7))
             THEN EXISTS (SELECT FROM {{schema}}.outbox_hold h
                           WHERE h.source = $7 AND h.scope = 'topic' AND h.topic = m.topic)
@@ -24,7 +24,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                           FROM unnest($1::smallint[], $2::smallint[]) AS r (low, high)
                          CROSS JOIN LATERAL (
                                SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
-                                      m.created_at, m.topic, m.msg_key, m.headers, m.body, coalesce(m.body_bytes, 0) AS bytes
+                                      m.created_at, m.topic, m.msg_key, {{partition}} AS partition, m.headers, m.body,
+                                      coalesce(m.body_bytes, 0) AS bytes
                                  FROM {{table}} AS m
                                 WHERE m.status = 'PENDING' AND m.available_at IS NULL
                                   AND m.shard >= r.low AND m.shard <= r.high

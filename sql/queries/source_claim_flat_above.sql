@@ -5,8 +5,8 @@
 --   $5 bigint how large the first row may be · $6 bigint[] ids to leave out, or null · $7 text source.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard from its first wanted id;
 -- outbox_hold's and outbox_released's key.
-SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.bytes,
-       m.fits,
+SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
+       m.bytes, m.fits,
        CASE WHEN (SELECT EXISTS (SELECT FROM {{schema}}.outbox_hold h WHERE h.source = $7))
             THEN EXISTS (SELECT FROM {{schema}}.outbox_hold h
                           WHERE h.source = $7 AND h.scope = 'topic' AND h.topic = m.topic)
@@ -25,7 +25,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                           FROM unnest($1::smallint[], $2::bigint[]) AS s (shard, above)
                          CROSS JOIN LATERAL (
                                SELECT m.tableoid AS address_table, m.ctid AS address, m.id, m.shard, m.generation, m.msg_id,
-                                      m.created_at, m.topic, m.msg_key, m.headers, m.body, coalesce(m.body_bytes, 0) AS bytes
+                                      m.created_at, m.topic, m.msg_key, {{partition}} AS partition, m.headers, m.body,
+                                      coalesce(m.body_bytes, 0) AS bytes
                                  FROM {{table}} AS m
                                 WHERE m.status = 'PENDING' AND m.available_at IS NULL
                                   AND m.shard = s.shard

@@ -21,6 +21,7 @@ class FakeWorld {
     const std::size_t hash = std::hash<std::string>{}(row.key ? *row.key : std::to_string(id));
     stored.shard = relay::Shard{static_cast<std::int16_t>(hash % relay::shard_count)};
     stored.msg_id.bytes[15] = static_cast<std::uint8_t>(id);
+    if (row.partition) stored.asked = relay::Partition{*row.partition};
     stored.created_at = clock_.wall();
     if (row.due_in) stored.available_at = clock_.wall() + *row.due_in;
     database_.commit(relay::RowId{id});
@@ -48,6 +49,7 @@ class FakeWorld {
   [[nodiscard]] bool hold_exists(const relay::HoldTarget& target) const {
     return database_.holds().contains(target);
   }
+  void name_partitions() {}
   void pause(std::optional<std::string> reason) { database_.paused = std::move(reason); }
   [[nodiscard]] relay::Source& source() { return source_; }
 

@@ -49,6 +49,7 @@ void PostgresWorld::start_source(const std::string& user) {
   relay::PostgresSourceOptions options;
   options.connect.uri = database_.uri(user);
   options.table = table_;
+  options.partition_column = options_.partition_column;
   options.connections = options_.connections;
   options.barrier = options_.barrier;
   options.inspect_again = Millis{50};
@@ -78,11 +79,18 @@ std::int64_t PostgresWorld::insert(const NewRow& row) {
   params.untyped(row.due_in ? std::optional<std::string>(std::to_string(row.due_in->count())) : std::nullopt);
   params.untyped(row.id ? std::optional<std::string>(std::to_string(*row.id)) : std::nullopt);
   params.text(table_.quoted());
-  return std::stoll(sql(
-      "INSERT INTO {{table}} (topic, msg_key, body, headers, available_at, id) VALUES ($1, $2, $3, $4::jsonb,"
-      " now() + $5::bigint * interval '1 ms',"
-      " coalesce($6::bigint, nextval(pg_get_serial_sequence($7, 'id')))) RETURNING id",
-      params));
+  std::string column;
+  std::string value;
+  if (row.partition) {
+    column = ", " + pg::quote_identifier(options_.partition_column).value();
+    value = ", " + std::to_string(*row.partition);
+  }
+  return std::stoll(sql("INSERT INTO {{table}} (topic, msg_key, body, headers, available_at, id" + column +
+                            ") VALUES ($1, $2, $3, $4::jsonb,"
+                            " now() + $5::bigint * interval '1 ms',"
+                            " coalesce($6::bigint, nextval(pg_get_serial_sequence($7, 'id')))" +
+                            value + ") RETURNING id",
+                        params));
 }
 
 std::int64_t PostgresWorld::next_id() {
@@ -119,6 +127,12 @@ void PostgresWorld::remove(std::int64_t id) {
 void PostgresWorld::replay(std::int64_t id) {
   sql("UPDATE {{table}} SET status = 'PENDING', generation = generation + 1 WHERE id = " +
       std::to_string(id));
+}
+
+void PostgresWorld::name_partitions() {
+  sql(R"(ALTER TABLE {{table}} ADD COLUMN "Its ""Shelf""" int)");
+  options_.partition_column = R"(Its "Shelf")";
+  start_source();
 }
 
 void PostgresWorld::pause(std::optional<std::string> reason) {

@@ -24,7 +24,8 @@ struct PostgresWorldOptions {
   int connections = 2;
   relay::UpkeepOptions upkeep{};
   bool migrated = true;  ///< false: there is no table
-  bool started = true;   ///< false: start_source() comes later
+  std::string partition_column{};
+  bool started = true;  ///< false: start_source() comes later
 };
 
 class PostgresWorld {
@@ -41,6 +42,7 @@ class PostgresWorld {
   void remove(std::int64_t id);
   void replay(std::int64_t id);
   [[nodiscard]] bool hold_exists(const relay::HoldTarget& target);
+  void name_partitions();
   void pause(std::optional<std::string> reason);
   [[nodiscard]] relay::PostgresSource& source() { return *source_; }
   void pump(const std::function<bool()>& until);

@@ -276,4 +276,37 @@ TEST_CASE_TEMPLATE_DEFINE("what a row holds goes out unchanged", World, source_c
   CHECK(rows[0].generation == 0);
 }
 
+TEST_CASE_TEMPLATE_DEFINE(
+    "a row that names its partition brings it along, whatever number it is, and another none", World,
+    source_partition) {
+  World world;
+  const std::int64_t before = world.insert({});
+  CHECK_FALSE(claim(world).rows.front().partition);
+  world.remove(before);
+  world.name_partitions();
+  using Named = std::map<std::int64_t, std::optional<std::int32_t>>;
+  Named expected;
+  for (const auto partition : {std::optional<std::int32_t>{}, {0}, {7}, {-1}, {2147483647}}) {
+    expected[world.insert({.partition = partition})] = partition;
+    expected[world.insert({.partition = partition, .due_in = Millis{-1000}})] = partition;
+  }
+  for (const relay::Look look : both_looks) {
+    for (const std::int64_t floor : {std::int64_t{0}, before}) {
+      auto request = request_for(look);
+      if (floor > 0) request.floors.assign(relay::shard_count, relay::RowId{floor});
+      request.releases = claim(world).horizon.releases;
+      const auto batch = claim(world, request);
+      CHECK(batch.due.size() == 5);
+      Named named;
+      for (const auto* rows : {&batch.rows, &batch.due}) {
+        for (const relay::Message& m : *rows) {
+          auto& at = named[m.id.value];
+          if (m.partition) at = m.partition->value;
+        }
+      }
+      CHECK(named == expected);
+    }
+  }
+}
+
 }  // namespace outbox::test

@@ -9,6 +9,7 @@
 //   void cancel(id) · void remove(id) · void replay(id)    what others do to a row: CANCELLED, deleted,
 //   PENDING again with
 //                                                a higher generation
+//   void name_partitions()                       from now on rows may name their partition; an empty world
 //   bool hold_exists(const HoldTarget&)
 //   void pause(std::optional<std::string> reason)    as an operator does it to the whole pipeline; nullopt:
 //   lets it go Source& source() void pump(const std::function<bool()>& until)    turns the loop until then;
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,7 +36,8 @@ struct NewRow {
   std::optional<std::string> key = "account-1";
   std::optional<std::string> body = R"({"amount":1})";  ///< valid JSON, so that every column type takes it
   std::vector<std::pair<std::string, std::string>> headers{};
-  std::optional<Millis> due_in{};  ///< set: scheduled, so far from now; negative: due since then
+  std::optional<std::int32_t> partition{};  ///< that the row names; the world must name_partitions() before
+  std::optional<Millis> due_in{};           ///< set: scheduled, so far from now; negative: due since then
   std::optional<std::int64_t> id{};
 };
 
@@ -194,6 +197,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_not_yet_due, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_large_due, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_content, World);           \
+  TEST_CASE_TEMPLATE_INVOKE(source_partition, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_held_flag, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_held_rows, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_set_held, World);          \

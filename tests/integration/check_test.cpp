@@ -1,4 +1,4 @@
-// `outboxd check` on a database and a cluster that have one fault each: thirty-six that people really make.
+// `outboxd check` on a database and a cluster that have one fault each: thirty-seven that people really make.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -384,6 +384,17 @@ TEST_CASE(
   CHECK(told.of("kafka.access")["found"] == "topic " + refused + ": no rule lets User:outbox write it");
   grant({"--operation", "Write", "--topic", "re", "--resource-pattern-type", "prefixed"});
   finds(seeded(waiting, place), "kafka.access", "ok");
+}
+
+TEST_CASE("check finds 37: a column for the row's partition that is of another type") {
+  const Place place{.source = "partition_column: shelf"};
+  const auto result = seeded("ALTER TABLE outbox_msg ADD COLUMN shelf bigint", place);
+  finds(result, "table.fit", "error");
+  CHECK(
+      result.of("table.fit")["found"] ==
+      "column \"shelf\" of \"public\".\"outbox_msg\", which source.partition_column names, is of type bigint "
+      "(42804)");
+  finds(seeded("ALTER TABLE outbox_msg ADD COLUMN shelf int", place), "table.fit", "ok");
 }
 
 TEST_CASE(

@@ -51,13 +51,14 @@ TEST_CASE("what only libpq and librdkafka can judge is judged before anything st
   folder.write("outboxd.yaml", R"(pipelines:
   - name: p
     postgres: { uri: "postgresql://u:hush@[bad" }
-    source: { table: a.b.c }
+    source: { table: a.b.c, partition_column: a.b }
     kafka: { bootstrap.servers: b, lingr.ms: 5, security.protocol: foo }
 )");
   const auto done = folder.outboxd({"run"});
   CHECK(done.status == ExitStatus{2, 0});
   CHECK(has(done.errors, "outboxd.yaml:3:22: pipelines[p].postgres.uri: "));
   CHECK(has(done.errors, "outboxd.yaml:4:22: pipelines[p].source.table: "));
+  CHECK(has(done.errors, "outboxd.yaml:4:47: pipelines[p].source.partition_column: name 'a.b': more than"));
   CHECK(
       has(done.errors,
           "outboxd.yaml:5:46: pipelines[p].kafka.lingr.ms: librdkafka says: No such configuration property"));
@@ -72,6 +73,17 @@ TEST_CASE("a bound on attempts is refused where attempts are not counted") {
   CHECK(refused.status == ExitStatus{2, 0});
   CHECK(has(refused.errors, "publish.max_attempts: attempts are not counted with delivery: exactly_once"));
   folder.write("outboxd.yaml", one_pipeline(uri, "    publish: { max_attempts: 3 }\n"));
+  CHECK(folder.outboxd({"config", "check"}).status.code == 0);
+}
+
+TEST_CASE("two places that name a row's partition are refused") {
+  const CliFolder folder(
+      one_pipeline(uri, "    source: { partition_column: a }\n    publish: { partition_header: b }\n"));
+  const auto refused = folder.outboxd({"config", "check"});
+  CHECK(refused.status == ExitStatus{2, 0});
+  CHECK(has(refused.errors,
+            "source.partition_column: publish.partition_header names a row's partition as well"));
+  folder.write("outboxd.yaml", one_pipeline(uri, "    source: { partition_column: a }\n"));
   CHECK(folder.outboxd({"config", "check"}).status.code == 0);
 }
 

@@ -11,8 +11,8 @@ using namespace outbox::test;
 
 namespace {
 
-std::string complaint(PostgresWorld& world) {
-  const auto facts = relay::inspect(world.session(), world.table());
+std::string complaint(PostgresWorld& world, const std::string& partition_column = {}) {
+  const auto facts = relay::inspect(world.session(), world.table(), partition_column);
   return facts ? "" : facts.error().text();
 }
 
@@ -56,6 +56,17 @@ TEST_CASE("what is wrong with a table is named: schema, neighbour, column, type,
   const auto other = relay::inspect(world.session(), pg::TableName{"nowhere", "outbox_msg"});
   REQUIRE_FALSE(other);
   CHECK(other.error().text().find("no schema \"nowhere\"") != std::string::npos);
+}
+
+TEST_CASE("a partition column that is missing, of another type, or outboxd's own is named") {
+  PostgresWorld world;
+  world.sql(
+      "ALTER TABLE outbox_msg ADD COLUMN shelf smallint, ADD COLUMN \"Shelf\" int, ADD COLUMN name text");
+  CHECK(complaint(world, "shelf").empty());
+  CHECK(complaint(world, "Shelf").empty());
+  CHECK(complaint(world, "SHELF").find("is missing") != std::string::npos);
+  CHECK(complaint(world, "name").find("is of type text") != std::string::npos);
+  CHECK(complaint(world, "shard").find("is outboxd's own") != std::string::npos);
 }
 
 TEST_CASE("after the server was gone the source is up again by itself, and each change is told once") {

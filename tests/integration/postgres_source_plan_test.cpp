@@ -56,8 +56,9 @@ struct Tried {
   std::string how;  // the outbox table is read
 };
 
-std::vector<Tried> statements(const pg::TableName& table, const std::string& partition) {
-  const relay::SourceSql all(table, relay::BodyColumn::json);
+std::vector<Tried> statements(const pg::TableName& table, const std::string& partition,
+                              const std::string& partition_column) {
+  const relay::SourceSql all(table, relay::BodyColumn::json, partition_column);
   const relay::PartitionSql one(table, partition);
   std::vector<Tried> out;
   out.push_back({"claim_by_shard", all.claim_by_shard, 9, "Index Cond: ((shard = s.shard) AND (id > "});
@@ -75,8 +76,9 @@ std::vector<Tried> statements(const pg::TableName& table, const std::string& par
   return out;
 }
 
-void check_plans(PostgresWorld& world, const std::string& partition) {
-  for (const Tried& tried : statements(world.table(), partition)) {
+void check_plans(PostgresWorld& world, const std::string& partition,
+                 const std::string& partition_column = {}) {
+  for (const Tried& tried : statements(world.table(), partition, partition_column)) {
     const std::string plan = plan_of(world, tried.sql, tried.parameters, Settings::ours);
     CAPTURE(tried.name);
     CAPTURE(plan);
@@ -105,6 +107,8 @@ TEST_CASE("no statement of the source reads a table whole: empty, filled since t
   check_plans(world, partition);
   world.sql("ANALYZE {{table}}");
   check_plans(world, partition);
+  world.sql("ALTER TABLE {{table}} ADD COLUMN shelf smallint");
+  check_plans(world, partition, "shelf");
 }
 
 // OUTBOX_LONG_TESTS=1: fifty million of them.

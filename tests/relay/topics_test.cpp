@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "relay/core/partitioner.hpp"
 #include "tests/relay/rig.hpp"
 
 using namespace outbox;
@@ -96,6 +97,60 @@ TEST_CASE(
   for (const KafkaRecord& r : KafkaCluster::shared().read_all(topic))
     CHECK(r.partition == std::stoi(*r.key) % 4);
   CHECK(has(rig.ask("SELECT last_error FROM outbox_msg WHERE status = 'DEAD'"), "asks for partition '4'"));
+}
+
+TEST_CASE(
+    "rows whose column names their partition go there, plain or due, marked or deleted, with both "
+    "deliveries") {
+  for (const std::string delivery : {"at_least_once", "exactly_once"}) {
+    if (delivery == "exactly_once" && !KafkaCluster::shared().real()) continue;
+    for (const std::string after : {"mark", "delete"}) {
+      CAPTURE(delivery);
+      CAPTURE(after);
+      RelayRig rig{{.source = "partition_column: '\"Shelf\"', after_sent: " + after,
+                    .pipeline = "    delivery: " + delivery +
+                                "\n    ledger: { topic: " + KafkaCluster::unique_topic("ledger") + " }\n"}};
+      const std::string topic = KafkaCluster::shared().new_topic("shelves", 4);
+      rig.ask("ALTER TABLE outbox_msg ADD COLUMN \"Shelf\" int");
+      rig.ask(
+          "INSERT INTO outbox_msg (topic, msg_key, body, available_at, \"Shelf\") SELECT $1, 'k' || n, "
+          "to_json(n % 4), CASE WHEN n > 8 THEN now() END, n % 4 FROM generate_series(1, 16) n",
+          pg::Params{}.text(topic));
+      rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, 'by its key', to_json($2::int)",
+              pg::Params{}.text(topic).i32(relay::partition_of_key("by its key", 4).value));
+      rig.start();
+      rig.eventually_none_pending();
+      CHECK(rig.count("SENT") == (after == "mark" ? "17" : "0"));
+      const auto records = KafkaCluster::shared().read_all(topic);
+      CHECK(records.size() == 17);
+      for (const KafkaRecord& r : records) CHECK(std::to_string(r.partition) == r.body);
+    }
+  }
+}
+
+TEST_CASE("a row whose column names no partition of the topic dies, and once mended it goes where it says") {
+  RelayRig rig{{.source = "partition_column: shelf"}};
+  const std::string topic = KafkaCluster::shared().new_topic("shelves", 4);
+  rig.ask("ALTER TABLE outbox_msg ADD COLUMN shelf smallint");
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body, shelf) VALUES ($1, 'a', '3', 3), ($1, 'b', '1', 4), "
+      "($1, 'c', '2', -1)",
+      pg::Params{}.text(topic));
+  rig.start();
+  rig.eventually_none_pending();
+  CHECK(rig.count("SENT") == "1");
+  CHECK(rig.ask("SELECT string_agg(last_error, '; ' ORDER BY id) FROM outbox_msg WHERE status = 'DEAD'") ==
+        "source.partition_column asks for partition '4', the topic has 0 to 3; source.partition_column asks "
+        "for "
+        "partition '-1', the topic has 0 to 3");
+  rig.ask("UPDATE outbox_msg SET shelf = (body #>> '{}')::int WHERE status = 'DEAD'");
+  CHECK(rig.outboxd({"dead", "retry", "--topic", topic}).status.code == 0);
+  rig.await("the mended ones are sent", [&] { return rig.count("SENT") == "3"; });
+  CHECK(rig.outboxd({"replay", "--topic", topic, "--reason", "lost"}).status.code == 0);
+  rig.await("all are sent again",
+            [&] { return KafkaCluster::shared().read_all(topic).size() == 6 && rig.count("SENT") == "3"; });
+  for (const KafkaRecord& r : KafkaCluster::shared().read_all(topic))
+    CHECK(std::to_string(r.partition) == r.body);
 }
 
 TEST_CASE(

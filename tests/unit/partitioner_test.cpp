@@ -113,3 +113,18 @@ TEST_CASE("a row names its partition in a header, and what is no partition of th
     CHECK_FALSE(partition_asked(message, "part", 3).fault.empty());
   }
 }
+
+TEST_CASE("a row's column that names a partition goes before header and key, and no other number is taken") {
+  const Header headers[] = {{"part", "2"}};
+  Message message;
+  message.headers = headers;
+  message.partition = Partition{1};
+  CHECK(partition_asked(message, "", 3).partition == Partition{1});
+  CHECK(partition_asked(message, "part", 3).partition == Partition{1});
+  for (const std::int32_t wrong : {-1, 3, 2147483647}) {
+    message.partition = Partition{wrong};
+    CHECK_FALSE(partition_asked(message, "part", 3).partition);
+    CHECK(partition_asked(message, "part", 3).fault ==
+          "source.partition_column asks for partition '" + std::to_string(wrong) + "', the topic has 0 to 2");
+  }
+}

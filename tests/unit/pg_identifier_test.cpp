@@ -48,6 +48,16 @@ TEST_CASE("what is no table name is refused with the reason and the text") {
   CHECK(!refusal(std::string(64, 'a')).empty());
 }
 
+TEST_CASE("a single name is read by the same rules, and has one part") {
+  CHECK(parse_name("Shelf").value() == "shelf");
+  CHECK(parse_name("\"My.Shelf\"").value() == "My.Shelf");
+  CHECK(parse_name("a.b").error().message == "name 'a.b': more than one part");
+  for (const char* text : {"", "a b", "\"open", "a-b", "a."}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_name(text));
+  }
+}
+
 TEST_CASE("quotes are doubled, so that no name ends its own quotation") {
   CHECK(quote_identifier("a\"; DROP TABLE b; --").value() == "\"a\"\"; DROP TABLE b; --\"");
   CHECK(!quote_identifier(""));

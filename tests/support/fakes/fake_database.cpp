@@ -28,6 +28,7 @@ Message message_of(const StoredRow& row, Held held, BatchMemory& memory) {
   auto& headers = memory.headers.emplace_back();
   for (const auto& [name, value] : row.headers) headers.push_back({memory.keep(name), memory.keep(value)});
   m.headers = headers;
+  m.partition = row.asked;
   m.created_at = row.created_at;
   m.available_at = row.available_at;
   m.generation = row.generation;

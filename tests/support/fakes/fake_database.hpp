@@ -25,6 +25,7 @@ struct StoredRow {
   std::optional<std::string> key;
   std::optional<std::string> body;
   std::map<std::string, std::string> headers;
+  std::optional<relay::Partition> asked;  ///< the partition that the row names
   WallTime created_at;
   std::optional<WallTime> available_at;
   std::int32_t generation = 0;
