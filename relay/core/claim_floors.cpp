@@ -5,7 +5,8 @@
 namespace outbox::relay {
 namespace {
 
-constexpr std::size_t swept_by_one_claim = 4;
+constexpr int lane_claim_weight = 20;  // it brings ten times the rows of a flat look, and under load
+constexpr int leave_below = 4;  // slow looks that all shards together may cost when floors are given up
 
 // Up to where the claim took everything there was, of each shard.
 class Reached {
@@ -38,29 +39,35 @@ class Reached {
 
 std::vector<RowId> ClaimFloors::of(std::span<const Shard> shards,
                                    std::span<const std::optional<Lease>> leases, MonoTime now) {
-  std::vector<RowId> floors(shard_count);
+  std::vector<RowId> floors(in_use() ? shard_count : 0);
   const auto lanes = static_cast<std::int16_t>(leases.size());
-  std::size_t swept = 0;
+  std::size_t sweeps = sweeps_due(now);
   for (const Shard shard : shards) {
     Ground& ground = grounds_[at(shard)];
     const auto& lease = leases[static_cast<std::size_t>(lane_of(shard, lanes).value)];
     const Epoch epoch = lease ? lease->epoch : Epoch{};
     if (ground.epoch != epoch) ground = Ground{.floor = {}, .reach = {}, .epoch = epoch, .swept_at = now};
     ground.lowest_again = RowId{INT64_MAX};
-    const bool sweep = now >= ground.swept_at + sweep_every && swept < swept_by_one_claim;
-    if (sweep) ++swept;
-    if (!sweep) floors[at(shard)] = ground.floor;
+    if (!in_use() || ground.floor == RowId{}) continue;
+    if (sweeps > 0 && now >= ground.swept_at + sweep_every) {
+      --sweeps;
+      sweep_at_ = now;
+    } else {
+      floors[at(shard)] = ground.floor;
+    }
   }
   return floors;
 }
 
-bool ClaimFloors::sweep_due(MonoTime now) const {
-  return std::ranges::any_of(
-      grounds_, [&](const Ground& g) { return g.floor > RowId{} && now >= g.swept_at + sweep_every; });
+// As many as the time since the last one pays for, and a claim bears.
+std::size_t ClaimFloors::sweeps_due(MonoTime now) const {
+  const Micros pace = std::max<Micros>(sweep_every / shard_count, sweep_pause * sweep_cost_);
+  const auto paid = std::chrono::duration_cast<Micros>(now - sweep_at_) / pace;
+  const auto borne = std::max<std::int64_t>(1, Micros{sweep_burst} / std::max(sweep_cost_, Micros{1}));
+  return static_cast<std::size_t>(std::min<std::int64_t>(paid, borne));
 }
 
-void ClaimFloors::claimed(std::span<const Shard> shards, std::span<const RowId> floors, const Batch& batch,
-                          MonoTime now) {
+void ClaimFloors::claimed(const Sent& sent, const Batch& batch, MonoTime now) {
   // What was learned before a release says nothing about the rows it let go.
   if (batch.horizon.releases > releases_) {
     for (Ground& ground : grounds_) {
@@ -69,15 +76,56 @@ void ClaimFloors::claimed(std::span<const Shard> shards, std::span<const RowId> 
     }
     releases_ = batch.horizon.releases;
   }
+  time(sent, now);
   const Reached reached(batch, highest_);
   highest_ = reached.highest();
-  for (const Shard shard : shards) {
+  for (const Shard shard : sent.shards) {
     Ground& ground = grounds_[at(shard)];
-    const RowId floor = floors.empty() ? RowId{} : floors[at(shard)];
+    const RowId floor = sent.floors.empty() ? RowId{} : sent.floors[at(shard)];
     if (floor == RowId{}) ground.swept_at = now;
     const RowId below_again{ground.lowest_again.value - 1};
     learn(ground, std::min(reached.of(shard, floor), below_again), batch.horizon, now);
   }
+}
+
+void ClaimFloors::time(const Sent& sent, MonoTime now) {
+  const auto took = std::chrono::duration_cast<Micros>(now - sent.at);
+  std::int64_t swept = 0;
+  bool without = true;
+  if (!sent.floors.empty())
+    for (const Shard shard : sent.shards) {
+      const bool floor = sent.floors[at(shard)] > RowId{};
+      if (floor) without = false;
+      if (!floor && grounds_[at(shard)].floor > RowId{}) ++swept;
+    }
+  Micros& usual = usual_[sent.look == Look::flat ? 0 : 1];
+  if (swept > 0)
+    time_sweeps(swept, std::max(took - usual, Micros{}), now);
+  else if (!without)
+    usual = usual == Micros{} ? took : (usual * 7 + took) / 8;
+  else if (!in_use() && took >= slow_look_ * (sent.look == Look::flat ? 1 : lane_claim_weight))
+    use(took / std::ssize(sent.shards), now);
+}
+
+void ClaimFloors::use(Micros sweep_cost, MonoTime now) {
+  used_since_ = now;
+  sweep_cost_ = sweep_cost;
+  sweep_at_ = now;
+  swept_cost_ = {};
+  swept_ = 0;
+}
+
+// Floors are given up once reading all that lies below them would be quick.
+void ClaimFloors::time_sweeps(std::int64_t swept, Micros cost, MonoTime now) {
+  sweep_at_ = now;
+  sweep_cost_ = cost / swept;
+  swept_cost_ += cost;
+  swept_ += swept;
+  if (!used_since_ || now < *used_since_ + used_for) return;
+  if (swept_cost_ / swept_ * shard_count < slow_look_ * leave_below)
+    used_since_.reset();
+  else
+    use(sweep_cost_, now);
 }
 
 void ClaimFloors::learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, MonoTime now) {

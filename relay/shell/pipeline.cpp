@@ -9,9 +9,7 @@
 namespace outbox::relay {
 namespace {
 
-constexpr Millis bounded_for{60'000};  // then a claim without floors is tried again
-constexpr int lane_claim_weight = 20;  // it brings ten times the rows of a flat look, and under load
-constexpr Millis stop_grace{2000};     // for the last marks, after the wait for acks is over
+constexpr Millis stop_grace{2000};  // for the last marks, after the wait for acks is over
 
 }  // namespace
 
@@ -41,6 +39,16 @@ Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& 
              .stir = [this] { stir(); },
              .doubt_leases = [this] { tenure_.hint(bench_.loop.now()); }},
       tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes),
+      claimer_(
+          bench_, tenure_, queues_,
+          {.working =
+               [this](MonoTime now) {
+                 tenure_changed(tenure_.expire(now));  // it may have run out while a claim was under way
+                 return phase_ == Phase::working;
+               },
+           .takes = [this](LaneId lane,
+                           ClaimSerial claim) { return !transactions_ || transactions_->takes(lane, claim); },
+           .publish = [this](MonoTime now) { publish(now); }}),
       transactor_(transactor) {
   if (transactor == nullptr) return;
   transactions_ = std::make_unique<Transactions>(bench_, *transactor, tenure_, topics_, queues_, marker_);
@@ -125,7 +133,7 @@ void Pipeline::turn() {
   if (restart_wanted_ && !restarting_ && now >= restart_at_) restart_producer();
   hand_over(now);
   if (phase_ == Phase::draining) finish_draining(now);
-  if (phase_ == Phase::working && !paused()) claim(now);
+  if (phase_ == Phase::working && !paused()) claimer_.pump(now);
   bench_.gate.forget(bench_.plan.oldest_open());
   sleeper_.pump(now, phase_ == Phase::working);
   if (phase_ == Phase::stopping) keep_stopping(now);
@@ -242,8 +250,8 @@ void Pipeline::publish(MonoTime now) {
   if (!transactions_) return publisher_.pump(now);
   transactions_->pump(now);
   const LaneSet claimable_now = claimable(now);
-  if (claimable_now == claimed_) return;
-  if ((claimable_now & ~claimed_).any()) bench_.plan.look_once();
+  if (claimable_now == claimer_.lanes()) return;
+  if ((claimable_now & ~claimer_.lanes()).any()) bench_.plan.look_once();
   apply_lanes();
 }
 
@@ -252,8 +260,7 @@ LaneSet Pipeline::claimable(MonoTime now) const {
 }
 
 void Pipeline::apply_lanes() {
-  claimed_ = claimable(bench_.loop.now());
-  bench_.plan.set_lanes(tenure_.lanes(), claimed_);
+  claimer_.set_lanes(claimable(bench_.loop.now()));
   if (tenure_.draining().none())
     draining_since_.reset();
   else if (!draining_since_)
@@ -343,102 +350,6 @@ void Pipeline::restart_producer() {
     }
     stir();
   });
-}
-
-// Rows of lanes that began to drain, or were opened anew, while the claim was under way.
-void Pipeline::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) {
-  const auto leases = tenure_.leases();
-  std::erase_if(rows, [&](const Message& m) {
-    const LaneId lane = lane_of(m.shard, tenure_.lanes());
-    const bool foreign = !leases[static_cast<std::size_t>(lane.value)] ||
-                         (transactions_ && !transactions_->takes(lane, claim));
-    if (foreign) bench_.unsent(m);
-    return foreign;
-  });
-}
-
-void Pipeline::claim(MonoTime now) {
-  while (const auto next = bench_.plan.next(now, bench_.flight)) send_claim(*next, now);
-}
-
-void Pipeline::send_claim(const Claim& claim, MonoTime now) {
-  ClaimRequest request = request_of(claim, now);
-  Sent sent{{}, now};
-  sent.request.look = request.look;
-  sent.request.shards = request.shards;
-  sent.request.floors = request.floors;
-  bench_.counters.claims += 1;
-  bench_.source.claim(std::move(request), [this, claim, sent = std::move(sent)](Result<Batch> batch) {
-    bench_.timings.claim.observe(took(sent.at, bench_.loop.now()));
-    if (batch && !batch->rows.empty()) crash_here(CrashPoint::relay_claimed, batch);
-    claimed(claim, sent, std::move(batch));
-    stir();
-  });
-  crash_here(CrashPoint::relay_claim_asked);
-}
-
-// Claims go by the floors for a minute after one without them was slow; else nothing is left out of any. A
-// flat look's sweeps go by shard, a few at a time.
-ClaimRequest Pipeline::request_of(const Claim& claim, MonoTime now) {
-  const LaneSet lanes = claim.lane ? LaneSet{}.set(static_cast<std::size_t>(claim.lane->value)) : claimed_;
-  ClaimRequest request{.look = claim.look,
-                       .shards = shards_of(lanes, tenure_.lanes()),
-                       .except = bench_.flight.left_out_ids(lanes),
-                       .rows_max = claim.rows_max,
-                       .bytes_max = claim.bytes_max};
-  const bool bounded = now < bounded_until_;
-  if (bounded && bench_.floors.sweep_due(now)) request.look = Look::by_shard;
-  request.floors = bench_.floors.of(request.shards, tenure_.leases(), now);
-  if (!bounded) request.floors.clear();
-  request.releases = bench_.floors.releases();
-  return request;
-}
-
-void Pipeline::learn(const Sent& sent, const Batch& batch, MonoTime now) {
-  bench_.floors.claimed(sent.request.shards, sent.request.floors, batch, now);
-  const Millis slow = bench_.options.slow_look * (sent.request.look == Look::flat ? 1 : lane_claim_weight);
-  if (sent.request.floors.empty() && now - sent.at >= slow) bounded_until_ = now + bounded_for;
-}
-
-void Pipeline::claimed(const Claim& claim, const Sent& sent, Result<Batch> batch) {
-  const MonoTime now = bench_.loop.now();
-  if (!batch) {
-    bench_.floors.reset();
-    bench_.plan.failed(claim, now);
-    bench_.counters.claims_failed += 1;
-    if (!std::exchange(claim_failing_, true))
-      bench_.log.warn("claim_failed", {{"error", batch.error().text()}, {"next", "tried again"}});
-    return;
-  }
-  if (std::exchange(claim_failing_, false)) bench_.log.info("claim_recovered");
-  learn(sent, *batch, now);
-  tenure_changed(tenure_.expire(now));  // it may have run out while the claim was under way
-  const ClaimYield yield = take(claim, std::move(*batch), now);
-  note_look(yield, now);
-  bench_.plan.claimed(claim, yield, now);
-}
-
-ClaimYield Pipeline::take(const Claim& claim, Batch batch, MonoTime now) {
-  ClaimYield yield{.rows = 0, .dropped = 0, .more = batch.more, .next_due = std::nullopt};
-  if (batch.next_due)
-    yield.next_due =
-        std::max(Millis{0}, std::chrono::duration_cast<Millis>(*batch.next_due - bench_.loop.wall()));
-  if (phase_ != Phase::working) {  // the lanes were lost, or we stop: the rows stay PENDING
-    bench_.floors.reset();
-    return yield;
-  }
-  leave_out_foreign(batch.rows, claim.serial);
-  leave_out_foreign(batch.due, claim.serial);
-  for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
-    bench_.counters.claimed += 1;
-    if (queues_.take(row))
-      yield.rows += 1;
-    else
-      yield.dropped += 1;
-  }
-  publish(now);
-  if (yield.rows > 0) crash_here(CrashPoint::relay_published);
-  return yield;
 }
 
 void Pipeline::stop(std::function<void()> stopped) {

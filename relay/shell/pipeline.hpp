@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "relay/core/tenure.hpp"
+#include "relay/shell/claimer.hpp"
 #include "relay/shell/marker.hpp"
 #include "relay/shell/publisher.hpp"
 #include "relay/shell/settler.hpp"
@@ -78,24 +79,12 @@ class Pipeline {
   void send_give_back(std::vector<Lease> lanes);
   void drain(const char* why);
   void finish_draining(MonoTime now);
-  void claim(MonoTime now);
-  void send_claim(const Claim& claim, MonoTime now);
-  [[nodiscard]] ClaimRequest request_of(const Claim& claim, MonoTime now);
-  struct Sent {
-    ClaimRequest request;  ///< its floors and its shards
-    MonoTime at;
-  };
-  void learn(const Sent& sent, const Batch& batch, MonoTime now);
-  void claimed(const Claim& claim, const Sent& sent, Result<Batch> batch);
-  void note_look(const ClaimYield& yield, MonoTime now);
   void note_postgres(LinkState state, const std::string& why);
   void note_kafka(LinkState state, const std::string& why);
-  ClaimYield take(const Claim& claim, Batch batch, MonoTime now);
   void restart_producer();
   void keep_stopping(MonoTime now);
   void give_back();
   void close();
-  void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim);
   [[nodiscard]] double sent_per_s(MonoTime now);
 
   Workbench bench_;
@@ -106,9 +95,9 @@ class Pipeline {
   Queues queues_{bench_, topics_, settler_};
   Publisher publisher_{bench_, topics_, queues_, marker_};
   Sleeper sleeper_{bench_};
+  Claimer claimer_;
   std::unique_ptr<Transactions> transactions_;
   Transactor* transactor_;
-  LaneSet claimed_{};  // the lanes that are claimed now
 
   Phase phase_ = Phase::standby;
   bool stirred_ = false;
@@ -122,8 +111,6 @@ class Pipeline {
 
   bool handing_over_ = false;               // a give-back is under way
   std::optional<MonoTime> draining_since_;  // lanes of a surplus
-  bool claim_failing_ = false;
-  MonoTime bounded_until_{};  // flat looks go by the floors until then: one without was slow
   bool standby_said_ = false;
   std::function<void()> stopped_;
   MonoTime stop_by_ = MonoTime::max();

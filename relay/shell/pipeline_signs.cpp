@@ -64,17 +64,6 @@ double Pipeline::sent_per_s(MonoTime now) {
   return seconds > 0 ? static_cast<double>(marked) / seconds : 0;
 }
 
-// A look that finds nothing, with nothing in flight, owes nothing. One whose rows are dropped again and again
-// does.
-void Pipeline::note_look(const ClaimYield& yield, MonoTime now) {
-  Signs& signs = bench_.signs;
-  signs.look_answered = now;
-  if (yield.rows > 0)
-    signs.taken_on(now);
-  else if (yield.dropped == 0 && bench_.flight.rows() == 0)
-    signs.owing.reset();
-}
-
 void Pipeline::note_postgres(LinkState state, const std::string& why) {
   Signs& signs = bench_.signs;
   signs.postgres_down = state == LinkState::down ? std::optional{bench_.loop.now()} : std::nullopt;

@@ -30,12 +30,12 @@ struct PipelineOptions {
   std::int32_t max_attempts = 0;   ///< refusals of a message that may pass, until it is dead; 0: no limit
   std::string partition_header{};  ///< of a row; names its partition; empty: none
   Millis lease_ttl{5000};
-  Millis stop_timeout{10'000};      ///< also how long lanes of a surplus may take to drain
-  Millis careful_for{10'000};       ///< after a refusal: one message a partition, for this long
-  Millis slow_look{5};              ///< a flat look that takes longer is to leave out what lies below a floor
-  Millis facts_fresh_for{120'000};  ///< then a topic's partition count and limit are looked up again
-  Millis away_after{500};           ///< a partition that owes reports and gives none for so long is away
-  std::int32_t published_max = 5000;      ///< handed to the producer at once, but for what is away
+  Millis stop_timeout{10'000};        ///< also how long lanes of a surplus may take to drain
+  Millis careful_for{10'000};         ///< after a refusal: one message a partition, for this long
+  Millis slow_look{5};                ///< a flat look that takes longer has claims go by the floors
+  Millis facts_fresh_for{120'000};    ///< then a topic's partition count and limit are looked up again
+  Millis away_after{500};             ///< a partition that owes reports and gives none for so long is away
+  std::int32_t published_max = 5000;  ///< handed to the producer at once, but for what is away
   std::int32_t aside_rows_max = 100'000;  ///< of partitions that are away; then the others wait as well
   std::int32_t mark_rows_max = 5000;      ///< of one mark
   std::int32_t marks_max = 2;             ///< under way at once
@@ -56,7 +56,7 @@ struct Workbench {
   Flight flight{};
   Gate gate{};
   ClaimPlan plan{options.limits};
-  ClaimFloors floors{};
+  ClaimFloors floors{options.slow_look};
   Counters counters{};
   Timings timings{};
   Signs signs{};

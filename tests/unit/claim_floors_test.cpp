@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 using namespace outbox;
 using namespace outbox::relay;
 using namespace std::chrono_literals;
@@ -10,12 +14,20 @@ namespace {
 
 constexpr Shard here{3};
 
-// One shard, looked at once a second; what the database would say is set by hand.
+constexpr auto slow = 5ms;
+
+// One shard, looked at once a second; what the database would say is set by hand. Floors are in use, since a
+// look was slow.
 struct Watch {
-  Watch() { leases[0] = Lease{LaneId{0}, Epoch{1}}; }
+  Watch() {
+    leases[0] = Lease{LaneId{0}, Epoch{1}};
+    back(send(), {}, false, slow);
+    floors.reset();
+  }
 
   std::vector<RowId> send() { return floors.of(shards, leases, now); }
-  void back(const std::vector<RowId>& under, const std::vector<std::int64_t>& ids, bool cut = false) {
+  void back(const std::vector<RowId>& under, const std::vector<std::int64_t>& ids, bool cut = false,
+            Micros took = 1ms) {
     Batch batch;
     batch.horizon = horizon;
     for (const auto id : ids) {
@@ -26,7 +38,7 @@ struct Watch {
     }
     batch.more = cut;
     if (cut) batch.cut = {here};
-    floors.claimed(shards, under, batch, now);
+    floors.claimed({shards, under, Look::flat, now - took}, batch, now);
   }
   // A look, and the floor under which the next one begins.
   std::int64_t look(const std::vector<std::int64_t>& ids = {}, bool cut = false) {
@@ -41,7 +53,7 @@ struct Watch {
     return floor;
   }
 
-  ClaimFloors floors;
+  ClaimFloors floors{slow};
   std::vector<Shard> shards{here};
   std::vector<std::optional<Lease>> leases{1};
   ClaimHorizon horizon{.oldest_running = 100, .next_transaction = 100, .releases = 0};
@@ -121,27 +133,113 @@ TEST_CASE("another owner, a lost connection: no floor") {
   CHECK(w.send()[3] == RowId{0});
 }
 
-TEST_CASE("each shard is swept from time to time, a few of them by one claim") {
-  Watch w;
-  w.shards.clear();
-  for (std::int16_t s = 0; s < shard_count; ++s) w.shards.emplace_back(s);
-  w.look({9});
-  w.looks(4);
-  CHECK_FALSE(w.floors.sweep_due(w.now));
-  w.now += ClaimFloors::sweep_every;
-  std::array<bool, shard_count> swept{};
-  for (int claim = 0; claim < 16; ++claim) {
-    CHECK(w.floors.sweep_due(w.now));
+namespace {
+
+// All shards, each with a floor at 9.
+struct WideWatch : Watch {
+  WideWatch() {
+    shards.clear();
+    for (std::int16_t s = 0; s < shard_count; ++s) shards.emplace_back(s);
+    look({9});
+    looks(4);
+    back(send(), {});  // what a claim takes that sweeps nothing
+  }
+  // One more claim, which takes a millisecond and `cost` for each shard that it sweeps; how many those were.
+  std::int64_t claim(Micros cost = 0us) {
+    const auto under = send();
+    const auto swept = std::ranges::count(under, RowId{0});
+    if (under.empty()) return 0;
+    now += 1ms + swept * cost;
+    back(under, {}, false, 1ms + swept * cost);
+    return swept;
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "each shard is swept every ten seconds where that costs little, one by one while claims are frequent") {
+  WideWatch w;
+  std::array<MonoTime, shard_count> swept{};
+  swept.fill(w.now - 1s);
+  std::int64_t most = 0;
+  for (const MonoTime end = w.now + 40s; w.now < end; w.now += 9ms) {
     const auto under = w.send();
-    int without = 0;
+    REQUIRE(w.floors.in_use());
     for (std::size_t s = 0; s < under.size(); ++s) {
       if (under[s] != RowId{0}) continue;
-      CHECK_FALSE(swept[s]);
-      swept[s] = true;
-      ++without;
+      CHECK(w.now - swept[s] >= 10s);
+      CHECK(w.now - swept[s] <= 22s);  // the first time they all come due at once
+      swept[s] = w.now;
     }
-    CHECK(without == 4);
+    most = std::max<std::int64_t>(most, std::ranges::count(under, RowId{0}));
+    w.now += 1ms;
     w.back(under, {});
   }
-  CHECK_FALSE(w.floors.sweep_due(w.now));
+  for (const MonoTime at : swept) CHECK(w.now - at <= 22s);
+  CHECK(most <= 4);  // the first time; the slow look took 5 ms for a shard
+}
+
+TEST_CASE("a claim after a pause makes up for the sweeps that were not made meanwhile, as far as it bears") {
+  WideWatch w;
+  w.now += 40s;
+  CHECK(w.claim(1ms) == 4);  // the look that was slow took 5 ms for a shard
+  w.now += 20s;
+  CHECK(w.claim(1ms) == 20);
+  w.now += 20s;
+  CHECK(w.claim(4ms) == 20);  // that they cost more is known only then
+  w.now += 60s;
+  CHECK(w.claim(4ms) == 5);
+}
+
+TEST_CASE("sweeps take two percent of the time, whatever one costs") {
+  WideWatch w;
+  w.now += 20s;
+  const MonoTime begin = w.now;
+  Micros sweeping{};
+  while (w.now < begin + 120s) {
+    sweeping += w.claim(40ms) * 40ms;
+    w.now += 9ms;
+    if (w.now < begin + 10s) sweeping = {};  // what they cost is known by then
+  }
+  CHECK(sweeping <= 110'000ms / 50 + 40ms);
+  CHECK(sweeping >= 110'000ms / 80);
+  CHECK(w.floors.in_use());
+}
+
+TEST_CASE("floors are used once a look without them was slow, until the sweeps show that none would be") {
+  WideWatch w;
+  for (const MonoTime end = w.now + 180s; w.now < end; w.now += 9ms) w.claim(1ms);
+  CHECK(w.floors.in_use());  // all shards together: 64 ms
+  for (const MonoTime end = w.now + 130s; w.now < end && w.floors.in_use(); w.now += 9ms) w.claim(0us);
+  CHECK_FALSE(w.floors.in_use());
+  CHECK(w.send().empty());
+  w.back({}, {}, false, slow - 1us);
+  CHECK(w.send().empty());
+  w.back({}, {}, false, slow);
+  CHECK(w.send()[3] == RowId{9});
+}
+
+TEST_CASE("a lane's claim, which brings more, is slow only after twenty times as long") {
+  WideWatch w;
+  ClaimFloors floors{slow};
+  const Batch nothing{};
+  (void)floors.of(w.shards, w.leases, w.now);
+  floors.claimed({w.shards, {}, Look::by_shard, w.now - 99ms}, nothing, w.now);
+  CHECK_FALSE(floors.in_use());
+  floors.claimed({w.shards, {}, Look::by_shard, w.now - 100ms}, nothing, w.now);
+  CHECK(floors.in_use());
+}
+
+TEST_CASE("claims of several lanes that are under way at once sweep no more than one would") {
+  WideWatch w;
+  w.now += 40s;
+  const std::span<const Shard> shards(w.shards);
+  const auto swept = [&](std::span<const Shard> some) {
+    const auto under = w.floors.of(some, w.leases, w.now);
+    return std::ranges::count_if(
+        some, [&](Shard s) { return under[static_cast<std::size_t>(s.value)] == RowId{0}; });
+  };
+  CHECK(swept(shards.first(32)) == 4);
+  CHECK(swept(shards.last(32)) == 0);
 }
