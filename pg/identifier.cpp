@@ -117,6 +117,12 @@ Result<std::string> parse_name(std::string_view text) {
   return name;
 }
 
+std::string quote_literal(std::string_view text) {
+  std::string out = "E'";
+  for (const char c : text) out.append(c == '\'' || c == '\\' ? 2 : 1, c);
+  return out += '\'';
+}
+
 std::string fill_template(std::string_view sql, const std::map<std::string, std::string>& names) {
   std::string out;
   std::map<std::string_view, bool> used;

@@ -28,6 +28,9 @@ struct TableName {
 /// One name as people write it: `shelf`, `"My Shelf"`; folded as a table's parts. Errors: as there.
 [[nodiscard]] Result<std::string> parse_name(std::string_view text);
 
+/// `text` as a literal of SQL that reads the same whatever standard_conforming_strings says.
+[[nodiscard]] std::string quote_literal(std::string_view text);
+
 /// Fills a template of sql/: each `{{name}}` becomes the value given for `name`, which must already be
 /// quoted. An unknown or unused name breaks an invariant and aborts: templates and their values are both
 /// ours.

@@ -5,11 +5,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/migrate/migrate.hpp"
+#include "relay/commands/migrate/view.hpp"
 
 namespace outbox::commands {
 namespace {
@@ -23,6 +26,9 @@ struct Asked {
   int days_ahead = 7;
   bool print = false;
   bool grants = false;
+  std::string view;
+  std::vector<std::string> columns;
+  std::string topic;
 };
 
 struct Target {
@@ -54,6 +60,23 @@ tl::expected<std::vector<Target>, ExitCode> targets(const Asked& asked) {
   return out;
 }
 
+using AskedView = std::optional<relay::View>;
+
+Result<AskedView> view_of(const Asked& asked) {
+  if (asked.view.empty()) return AskedView{};
+  auto name = pg::parse_table_name(asked.view);
+  if (!name) return failure(std::move(name.error()));
+  relay::View view{std::move(*name), {}, asked.topic};
+  for (const std::string& text : asked.columns) {
+    auto column = relay::parse_view_column(text);
+    if (!column) return failure(std::move(column.error()));
+    view.columns.push_back(std::move(*column));
+  }
+  if (Status right = relay::check_view(view, *relay::parse_body_type(asked.body_type)); !right)
+    return failure(std::move(right.error()));
+  return AskedView{std::move(view)};
+}
+
 Result<relay::MigrateOptions> options_for(const Asked& asked, const Target& target) {
   auto table = pg::parse_table_name(target.table);
   if (!table) return failure(std::move(table.error()));
@@ -64,12 +87,29 @@ Result<relay::MigrateOptions> options_for(const Asked& asked, const Target& targ
   return options;
 }
 
-Result<std::string> script(const relay::MigrateOptions& options, bool grants) {
-  auto text = relay::render(options);
-  if (!text || !grants) return text;
-  auto rights = relay::render_grants(options.table);
-  if (!rights) return rights;
-  return *text + "\n" + *rights;
+Result<std::string> script(const relay::MigrateOptions& options, const AskedView& view, bool grants) {
+  std::vector<Result<std::string>> parts{relay::render(options)};
+  if (grants) parts.push_back(relay::render_grants(options.table));
+  if (view) parts.push_back(relay::render_view(*view, options));
+  if (view && grants) parts.push_back(relay::render_view_grants(*view));
+  std::string out;
+  for (auto& part : parts) {
+    if (!part) return part;
+    out += (out.empty() ? "" : "\n") + *part;
+  }
+  return out;
+}
+
+std::string said(relay::ViewChange change) {
+  switch (change) {
+    case relay::ViewChange::none:
+      return " is as asked";
+    case relay::ViewChange::made:
+      return " made";
+    case relay::ViewChange::replaced:
+      return " replaced";
+  }
+  return {};
 }
 
 std::string said(const Target& target, const relay::MigrateReport& report) {
@@ -80,11 +120,24 @@ std::string said(const Target& target, const relay::MigrateReport& report) {
   return out;
 }
 
-Status migrate_one(const Asked& asked, const Target& target) {
+// What to say of it.
+Result<std::string> migrate_view(pg::Session& session, const relay::View& view,
+                                 const relay::MigrateOptions& options, bool grants) {
+  const auto change = relay::make_view(session, view, options);
+  if (!change) return failure(change.error());
+  if (grants) {
+    const auto rights = relay::render_view_grants(view);
+    if (!rights) return failure(rights.error());
+    if (Status given = session.exec_script(*rights); !given) return failure(given.error());
+  }
+  return ", view " + view.name.quoted() + said(*change);
+}
+
+Status migrate_one(const Asked& asked, const AskedView& view, const Target& target) {
   const auto options = options_for(asked, target);
   if (!options) return failure(options.error());
   if (asked.print) {
-    const auto text = script(*options, asked.grants);
+    const auto text = script(*options, view, asked.grants);
     if (!text) return failure(text.error());
     std::fputs(text->c_str(), stdout);
     return {};
@@ -99,16 +152,32 @@ Status migrate_one(const Asked& asked, const Target& target) {
   if (asked.grants) {
     if (Status granted = relay::apply_grants(*session, options->table); !granted) return granted;
   }
-  std::printf("%s%s\n", said(target, *report).c_str(), asked.grants ? ", grants applied" : "");
+  std::string of_view;
+  if (view) {
+    auto made = migrate_view(*session, *view, *options, asked.grants);
+    if (!made) return failure(std::move(made.error()));
+    of_view = std::move(*made);
+  }
+  std::printf("%s%s%s\n", said(target, *report).c_str(), asked.grants ? ", grants applied" : "",
+              of_view.c_str());
   return {};
 }
 
 ExitCode migrate(const Asked& asked) {
+  const auto view = view_of(asked);
+  if (!view) {
+    std::fprintf(stderr, "outboxd: --view: %s\n", view.error().text().c_str());
+    return ExitCode::usage;
+  }
   const auto all = targets(asked);
   if (!all) return all.error();
+  if (*view && all->size() > 1) {
+    std::fputs("outboxd: --view is of one outbox: name its pipeline with --pipeline\n", stderr);
+    return ExitCode::usage;
+  }
   ExitCode code = ExitCode::ok;
   for (const Target& target : *all) {
-    if (const Status done = migrate_one(asked, target); !done)
+    if (const Status done = migrate_one(asked, *view, target); !done)
       code = worse(code, report(target.name, done.error()));
   }
   return code;
@@ -134,6 +203,21 @@ void declare_migrate(CLI::App& app, Action& chosen) {
   command->add_flag("--print", asked->print,
                     "Print the SQL for an empty database instead of running anything");
   command->add_flag("--grants", asked->grants, "Also the roles and their grants (needs CREATEROLE)");
+  CLI::Option* view =
+      command
+          ->add_option("--view", asked->view, "Also a view of this name, with an application's own columns")
+          ->type_name("NAME");
+  command
+      ->add_option(
+          "--column", asked->columns,
+          "A column of the view, and where it goes: NAME=COLUMN of the table, or NAME=header:HEADER; "
+          "NAME:text where the application keeps text. Once for each")
+      ->type_name("MAPPING")
+      ->allow_extra_args(false)
+      ->needs(view);
+  command->add_option("--topic", asked->topic, "The topic of every row of a view without such a column")
+      ->type_name("TOPIC")
+      ->needs(view);
   command->callback([asked, table, &chosen] {
     if (table->count() > 0 && asked->uri.empty() && !asked->print) {
       throw CLI::ValidationError("--table", "needs --uri or --print");

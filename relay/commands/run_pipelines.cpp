@@ -228,6 +228,7 @@ class Daemon {
 
   void summarise() {
     std::vector<SummarySubject> subjects;
+    subjects.reserve(running_.size());
     for (Running& r : running_) subjects.push_back({r.name, r.pipeline.get(), r.survey.get()});
     summary_ = std::make_unique<Summary>(loop_, config_.log.summary_interval, std::move(subjects), log_);
     summary_->start();

@@ -11,7 +11,7 @@ namespace {
 std::string as_json(const std::vector<std::pair<std::string, std::string>>& headers) {
   std::string out = "{";
   for (const auto& [name, value] : headers) {
-    out += (out.size() > 1 ? ",\"" : "\"") + name + "\":\"" + value + '"';
+    out.append(out.size() > 1 ? ",\"" : "\"").append(name).append("\":\"").append(value).append("\"");
   }
   return out + "}";
 }

@@ -62,6 +62,51 @@ TEST_CASE("migrate --table needs no file") {
   CHECK(must(database.session().exec("SELECT 1 FROM box.msg")).empty());
 }
 
+TEST_CASE(
+    "migrate --view makes a view with an application's columns, says so, and a second time finds it as "
+    "asked") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  const auto asked = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--view", "shop_outbox", "--column", "id=msg_id", "--column", "payload=body"});
+    return migrate(folder, database, std::move(more));
+  };
+  const auto first = asked({"--topic", "orders"});
+  REQUIRE_MESSAGE(first.status.code == 0, first.errors);
+  CHECK_MESSAGE(has(first.output, ", view \"public\".\"shop_outbox\" made\n"), first.output);
+  must(database.session().exec("INSERT INTO shop_outbox (payload) VALUES ('1')"));
+  CHECK(has(asked({"--topic", "orders"}).output,
+            "nothing to do, view \"public\".\"shop_outbox\" is as asked\n"));
+  CHECK(has(asked({"--column", "kind=topic", "--grants"}).output,
+            "grants applied, view \"public\".\"shop_outbox\" replaced\n"));
+  CHECK(must(database.session().exec("SELECT has_table_privilege('outbox_app', 'shop_outbox', 'INSERT')"))
+            .text(0, 0) == "t");
+
+  const auto no_topic = asked({});
+  CHECK(no_topic.status.code == 2);
+  CHECK(has(no_topic.errors, "no column of the view is the topic"));
+  CHECK(asked({"--column", "kind"}).status.code == 2);
+  CHECK(migrate(folder, database, {"--column", "a=body"}).status.code == 2);
+  const auto nowhere = asked({"--topic", "orders", "--column", "x=nowhere"});
+  CHECK(nowhere.status.code == 4);
+  CHECK(has(nowhere.errors, "has no column \"nowhere\""));
+}
+
+TEST_CASE("migrate --print --view prints a script that makes the view, and migrate then finds it as asked") {
+  const TestDatabase database;
+  const CliFolder folder(one_pipeline(database.uri()));
+  const std::vector<std::string> view{"--view",          "shop_outbox", "--column",
+                                      "kind:text=topic", "--column",    "payload=body"};
+  auto printed = view;
+  printed.insert(printed.end(), {"--print", "--grants"});
+  const auto script = migrate(folder, database, printed);
+  REQUIRE_MESSAGE(script.status.code == 0, script.errors);
+  must(database.session().exec_script(script.output));
+  must(database.session().exec("INSERT INTO shop_outbox (kind, payload) VALUES ('orders', '1')"));
+  CHECK(has(migrate(folder, database, view).output,
+            "nothing to do, view \"public\".\"shop_outbox\" is as asked\n"));
+}
+
 TEST_CASE("status counts what waits, what is held and what is dead, and names owner and holds") {
   const TestDatabase database;
   const CliFolder folder(one_pipeline(database.uri()));

@@ -10,14 +10,7 @@
 namespace outbox::relay {
 namespace {
 
-constexpr std::string_view body_quote = "$outbox$";  // around function bodies in sql/
-
-// E'' reads the same whatever standard_conforming_strings says.
-std::string quote_literal(std::string_view text) {
-  std::string out = "E'";
-  for (const char c : text) out.append(c == '\'' || c == '\\' ? 2 : 1, c);
-  return out += '\'';
-}
+using pg::quote_literal;
 
 // bytea as text is hex or escapes, at the session's choice; the others have one text form.
 std::string_view octets(BodyType type) {
@@ -47,9 +40,9 @@ const std::vector<Migration>& migrations() {
 
 Result<MigrationScript> MigrationScript::of(const MigrateOptions& options) {
   const auto& [schema, table] = options.table;
-  if ((schema + "." + table).find(body_quote) != std::string::npos) {
+  if ((schema + "." + table).find(sql_body_quote) != std::string::npos) {
     return failure(Disposition::fatal,
-                   "a table's or schema's name must not contain " + std::string(body_quote));
+                   "a table's or schema's name must not contain " + std::string(sql_body_quote));
   }
   return MigrationScript(
       Names{{"schema", options.table.quoted_schema()},

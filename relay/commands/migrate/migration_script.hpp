@@ -10,6 +10,9 @@
 
 namespace outbox::relay {
 
+/// Stands around function bodies in sql/: no name that is filled in may contain it.
+inline constexpr std::string_view sql_body_quote = "$outbox$";
+
 struct Migration {
   int version = 0;
   std::string_view name;      ///< "outbox" of 0001_outbox.sql
