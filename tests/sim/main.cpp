@@ -1,13 +1,11 @@
 // The simulation's entry: doctest's options, and two of its own.
 //   --seed=N    only this seed, in every test that runs seeds
 //   --seeds=N   how many seeds a test runs
-#define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-
 #include <cstdlib>
 #include <string_view>
 
 #include "tests/sim/world.hpp"
+#include "tests/support/doctest_main.hpp"
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -17,6 +15,5 @@ int main(int argc, char** argv) {
     if (arg.starts_with("--seeds="))
       outbox::test::seed_choice().count = std::strtoull(argv[i] + 8, nullptr, 10);
   }
-  doctest::Context context(argc, argv);
-  return context.run();
+  return outbox::test::run_doctest(argc, argv);
 }
