@@ -97,6 +97,35 @@ TEST_CASE(
   each_once(rig, topic, 300);
 }
 
+TEST_CASE(
+    "exactly once: a zombie that has not seen that its lanes are lost writes and commits what its heir has "
+    "sent: fencing alone stops it") {
+  if (!real_kafka() || !crash_points_compiled) return;
+  const std::string ledger = KafkaCluster::unique_topic("ledger");
+  auto options = exactly_once(ledger);
+  options.ttl = "1s";
+  RelayRig rig(std::move(options));
+  const std::string topic = KafkaCluster::shared().new_topic("once-unfenced", 3);
+  insert_numbered(rig, topic, 1, 50);
+  // Its seat sleeps before the ledger's record, so no reader of the ledger waits for its transaction; its
+  // loop sleeps before it gives the seat up.
+  Process& zombie = rig.start(
+      {.instance = "zombie",
+       .lanes = 1,
+       .env = {{"OUTBOX_CRASH_AT", "once_transaction_open:1:sleep=5000,relay_lanes_lost:1:sleep=5000"}}});
+  rig.await("its rows are in Kafka", [&] { return KafkaCluster::shared().read_all(topic).size() == 50; });
+  zombie.kill(SIGSTOP);
+  REQUIRE(KafkaCluster::shared().read_all(ledger).empty());
+  Process& heir = rig.start({.instance = "heir", .lanes = 1});
+  rig.eventually_none_pending(Millis{60'000});
+  zombie.kill(SIGCONT);
+  heir.kill(SIGTERM);
+  CHECK(heir.wait(Millis{30'000}).code == 0);
+  insert_numbered(rig, topic, 51, 100);
+  rig.eventually_none_pending(Millis{60'000});  // by the zombie, whose old transaction has ended by then
+  each_once(rig, topic, 100);
+}
+
 TEST_CASE("exactly once: another count of lanes begins only when every old lane is fenced and settled") {
   if (!real_kafka() || !crash_points_compiled) return;
   auto options = exactly_once();

@@ -14,11 +14,6 @@ namespace {
 using Kind = Fault::Kind;
 
 // Of the last address in a uri or a bootstrap list.
-std::uint16_t port_of(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  return static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1)));
-}
-
 // A rig whose relay reaches PostgreSQL by a proxy.
 struct ProxiedRig {
   explicit ProxiedRig(RigOptions options)

@@ -6,15 +6,15 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tests/relay/numbered.hpp"
 
 namespace outbox::test {
 
-inline RigOptions exactly_once() {
+inline RigOptions exactly_once(const std::string& ledger = KafkaCluster::unique_topic("ledger")) {
   RigOptions options;
-  options.pipeline =
-      "    delivery: exactly_once\n    ledger: { topic: " + KafkaCluster::unique_topic("ledger") + " }\n";
+  options.pipeline = "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n";
   return options;
 }
 
@@ -45,6 +45,15 @@ inline nlohmann::json stopped_lanes(RelayRig& rig) {
   const HttpReply reply = rig.shown("/status");
   if (reply.status != 200) return nlohmann::json::array();
   return nlohmann::json::parse(reply.body)["pipelines"][0]["transactions"]["lanes_stopped"];
+}
+
+/// How often the rig's relays could not tell how a commit ended.
+inline int unclear_commits(const RelayRig& rig) {
+  constexpr std::string_view said = "the commit was not answered with success";
+  const std::string logs = rig.logs();
+  int count = 0;
+  for (auto at = logs.find(said); at != std::string::npos; at = logs.find(said, at + said.size())) ++count;
+  return count;
 }
 
 inline bool real_kafka() {

@@ -2,6 +2,7 @@
 // A database, topics, and the real outboxd between them. For tests of what a relay does as a whole.
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -131,6 +132,12 @@ class RelayRig {
   TemporaryDirectory folder_{"outbox-relay"};
   std::vector<std::unique_ptr<Process>> relays_;
 };
+
+/// Of "HOST:PORT", or of a URI in front of its path.
+inline std::uint16_t port_of(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  return static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1)));
+}
 
 /// The bodies of a key's records, in the order of their offsets.
 inline std::vector<std::string> bodies_of(const std::vector<KafkaRecord>& records, std::string_view key) {
