@@ -153,6 +153,9 @@ void examine_kafka(const config::Pipeline& pipeline, std::vector<relay::WaitingT
   std::vector<std::string> topics;
   for (const auto& topic : waiting)
     if (std::ranges::find(topics, topic.kafka) == topics.end()) topics.push_back(topic.kafka);
+  if (const auto ledger = relay::ledger_of(pipeline);
+      ledger && std::ranges::find(topics, *ledger) == topics.end())
+    topics.push_back(*ledger);
   relay::KafkaOptions options;
   options.properties = pipeline.kafka;
   const auto facts = relay::read_cluster_facts(options, topics, kafka_patience);
@@ -161,6 +164,7 @@ void examine_kafka(const config::Pipeline& pipeline, std::vector<relay::WaitingT
     return;
   }
   append(out, relay::judge_cluster(*facts, waiting, pipeline, limits));
+  append(out, relay::judge_ledger(*facts, pipeline));
   append(out, relay::judge_access(*facts, pipeline));
 }
 

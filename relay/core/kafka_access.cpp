@@ -6,7 +6,9 @@
 namespace outbox::relay {
 namespace {
 
-bool is_about(const AccessRule& rule, std::string_view principal, std::string_view topic) {
+bool is_about(const AccessRule& rule, AccessOperation wanted, std::string_view principal,
+              std::string_view topic) {
+  if (rule.operation != wanted && rule.operation != AccessOperation::all) return false;
   if (rule.principal != principal && rule.principal != "User:*") return false;
   if (rule.kind == AccessPattern::prefixed) return topic.starts_with(rule.pattern);
   return rule.pattern == topic || rule.pattern == "*";
@@ -25,15 +27,15 @@ std::string property(const std::map<std::string, std::string>& properties, const
 
 }  // namespace
 
-WriteAccess write_access(const std::vector<AccessRule>& rules, std::string_view principal,
-                         std::string_view topic) {
-  WriteAccess out = WriteAccess::no_rule;
+Access access_to(const std::vector<AccessRule>& rules, AccessOperation wanted, std::string_view principal,
+                 std::string_view topic) {
+  Access out = Access::no_rule;
   for (const AccessRule& rule : rules) {
-    if (!is_about(rule, principal, topic)) continue;
+    if (!is_about(rule, wanted, principal, topic)) continue;
     if (rule.effect == AccessEffect::allow)
-      out = WriteAccess::allowed;
+      out = Access::allowed;
     else if (rule.any_host)
-      return WriteAccess::denied;
+      return Access::denied;
   }
   return out;
 }

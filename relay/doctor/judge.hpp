@@ -32,6 +32,11 @@ struct JudgeLimits {
 /// Each of `waiting` by what Kafka calls it.
 [[nodiscard]] Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
                                      const config::Pipeline& pipeline, const JudgeLimits& limits);
+/// The topic of the ledger; nullopt: the pipeline needs none.
+[[nodiscard]] std::optional<std::string> ledger_of(const config::Pipeline& pipeline);
+/// Of the ledger's topic, which must be among those that were asked for; nothing where none is needed.
+/// Whether the relay may use its transactional ids no cluster tells by librdkafka: `run` names it.
+[[nodiscard]] Findings judge_ledger(const ClusterFacts& facts, const config::Pipeline& pipeline);
 /// Whether the relay may write the topics that are there, as far as the cluster tells.
 [[nodiscard]] Findings judge_access(const ClusterFacts& facts, const config::Pipeline& pipeline);
 

@@ -22,8 +22,8 @@ Finding nobody_known() {
           "compare `kafka-acls --list --topic TOPIC` with the brokers' rules for principals"};
 }
 
-Finding not_allowed(const std::string& topic, const std::string& principal, WriteAccess access) {
-  if (access == WriteAccess::denied)
+Finding not_allowed(const std::string& topic, const std::string& principal, Access access) {
+  if (access == Access::denied)
     return {check, Severity::warning, "topic " + topic + ": a rule denies " + principal + " to write it",
             "remove the rule; a denial wins over every grant"};
   return {
@@ -40,8 +40,8 @@ Findings judge_access(const ClusterFacts& facts, const config::Pipeline& pipelin
   if (!principal) return {nobody_known()};
   Findings out;
   for (const TopicConfigFacts& topic : facts.topics) {
-    const auto access = write_access(*facts.access, *principal, topic.topic);
-    if (topic.state == TopicState::present && access != WriteAccess::allowed)
+    const auto access = access_to(*facts.access, AccessOperation::write, *principal, topic.topic);
+    if (topic.state == TopicState::present && access != Access::allowed)
       out.push_back(not_allowed(topic.topic, *principal, access));
   }
   if (out.empty()) out.push_back({check, Severity::ok, *principal + " may write the topics", ""});

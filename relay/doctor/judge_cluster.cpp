@@ -1,27 +1,14 @@
 #include <algorithm>
-#include <charconv>
+#include <set>
 
 #include "relay/core/topic_name.hpp"
 #include "relay/doctor/judge.hpp"
+#include "relay/doctor/topic_settings.hpp"
 
 namespace outbox::relay {
 namespace {
 
 constexpr std::int64_t envelope_bytes = 1024;  // about what headers and key add to a body
-
-std::optional<std::int64_t> number(const TopicConfigFacts& t, const std::string& name) {
-  const auto at = t.config.find(name);
-  if (at == t.config.end()) return std::nullopt;
-  std::int64_t out = 0;
-  const auto [end, error] = std::from_chars(at->second.data(), at->second.data() + at->second.size(), out);
-  if (error != std::errc{} || end != at->second.data() + at->second.size()) return std::nullopt;
-  return out;
-}
-
-std::string text(const TopicConfigFacts& t, const std::string& name) {
-  const auto at = t.config.find(name);
-  return at == t.config.end() ? "" : at->second;
-}
 
 // Everything about one topic; what is in order says nothing, so that hundreds of topics stay readable.
 class TopicJudge {
@@ -32,24 +19,20 @@ class TopicJudge {
 
   void judge() {
     if (t_.state != TopicState::present) return absent();
-    leaders();
-    replicas();
-    unclean();
+    judge_durability(t_, named(), "rows of those partitions wait", out_);
     limit();
     retention();
     memory();
     compaction();
     pinned();
-    if (t_.config.empty())
-      add("kafka.topic_config", Severity::note, "its settings cannot be read",
-          "grant DESCRIBE_CONFIGS on the topic");
   }
 
  private:
   void add(std::string check, Severity severity, const std::string& found, std::string advice) {
-    const std::string named =
-        waiting_.topic == t_.topic ? t_.topic : t_.topic + " (of " + waiting_.topic + ")";
-    out_.push_back({std::move(check), severity, "topic " + named + ": " + found, std::move(advice)});
+    out_.push_back({std::move(check), severity, "topic " + named() + ": " + found, std::move(advice)});
+  }
+  [[nodiscard]] std::string named() const {
+    return waiting_.topic == t_.topic ? t_.topic : t_.topic + " (of " + waiting_.topic + ")";
   }
 
   void absent() {
@@ -63,39 +46,8 @@ class TopicJudge {
                   : "create it, or correct the rows' topic; the relay holds the topic and probes it");
   }
 
-  void leaders() {
-    if (t_.leaderless > 0)
-      add("kafka.leaders", Severity::warning, std::to_string(t_.leaderless) + " partitions have no leader",
-          "bring their brokers back; rows of those partitions wait");
-  }
-
-  void replicas() {
-    const auto in_sync = number(t_, "min.insync.replicas");
-    if (t_.replicas == 1)
-      return add("kafka.replicas", Severity::warning, "one replica: a lost disk loses acknowledged messages",
-                 "three replicas, min.insync.replicas=2");
-    if (!in_sync) return;
-    if (*in_sync < 2)
-      add("kafka.replicas", Severity::warning,
-          "min.insync.replicas is 1: with the others down, acks=all means one disk",
-          "set min.insync.replicas=2");
-    else if (*in_sync >= t_.replicas)
-      add("kafka.replicas", Severity::warning,
-          "min.insync.replicas is " + std::to_string(*in_sync) + " of " + std::to_string(t_.replicas) +
-              " replicas: one broker down stops the topic",
-          "one replica more, or min.insync.replicas one less");
-  }
-
-  void unclean() {
-    if (text(t_, "unclean.leader.election.enable") == "true")
-      add("kafka.unclean_election", Severity::warning,
-          "unclean.leader.election.enable is true: a broker that lags can become leader, and acknowledged "
-          "messages go",
-          "set it to false");
-  }
-
   void limit() {
-    const auto most = number(t_, "max.message.bytes");
+    const auto most = setting_number(t_, "max.message.bytes");
     if (most && waiting_.largest_body + envelope_bytes > *most)
       add("kafka.message_bytes", Severity::error,
           "a row of " + std::to_string(waiting_.largest_body) + " bytes waits, and max.message.bytes is " +
@@ -104,7 +56,7 @@ class TopicJudge {
   }
 
   void retention() {
-    const auto kept = number(t_, "retention.ms");
+    const auto kept = setting_number(t_, "retention.ms");
     if (!kept || *kept < 0 || Millis{*kept} >= limits_.retention) return;
     add("kafka.retention", Severity::warning,
         "retention.ms is " + std::to_string(*kept) + ": a consumer that is away for longer loses messages",
@@ -114,7 +66,7 @@ class TopicJudge {
   // A record that comes again after its id was forgotten is no duplicate any more: the library calls it
   // expired.
   void memory() {
-    const auto kept = number(t_, "retention.ms");
+    const auto kept = setting_number(t_, "retention.ms");
     if (!kept || !limits_.memory) return;
     const auto& [consumer, horizon] = *limits_.memory;
     if (*kept >= 0 && Millis{*kept} < horizon) return;
@@ -126,7 +78,7 @@ class TopicJudge {
   }
 
   void compaction() {
-    if (text(t_, "cleanup.policy").find("compact") != std::string::npos)
+    if (setting(t_, "cleanup.policy").find("compact") != std::string::npos)
       add("kafka.compaction", Severity::warning,
           "cleanup.policy has compact: earlier messages of a key vanish, whether or not they were consumed",
           "cleanup.policy=delete for events; compact only where a message replaces its predecessors");
@@ -152,13 +104,14 @@ class TopicJudge {
 Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
                        const config::Pipeline& pipeline, const JudgeLimits& limits) {
   Findings out{{"kafka.reachable", Severity::ok, std::to_string(facts.brokers) + " brokers answer", ""}};
+  std::set<std::string> judged;
   for (const WaitingTopic& topic : waiting) {
+    judged.insert(topic.kafka);
     const auto at = std::ranges::find(facts.topics, topic.kafka, &TopicConfigFacts::topic);
     if (at != facts.topics.end()) TopicJudge{*at, topic, pipeline.topics.create, limits, out}.judge();
   }
   if (out.size() == 1)
-    out.push_back(
-        {"kafka.topics", Severity::ok, std::to_string(facts.topics.size()) + " topics in order", ""});
+    out.push_back({"kafka.topics", Severity::ok, std::to_string(judged.size()) + " topics in order", ""});
   return out;
 }
 

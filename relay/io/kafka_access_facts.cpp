@@ -7,21 +7,33 @@ namespace {
 
 constexpr int event_slack_ms = 500;
 
-bool about_writing(const rd_kafka_AclBinding_t* rule) {
-  const auto operation = rd_kafka_AclBinding_operation(rule);
+std::optional<AccessOperation> operation_of(const rd_kafka_AclBinding_t* rule) {
+  switch (rd_kafka_AclBinding_operation(rule)) {
+    case RD_KAFKA_ACL_OPERATION_WRITE:
+      return AccessOperation::write;
+    case RD_KAFKA_ACL_OPERATION_READ:
+      return AccessOperation::read;
+    case RD_KAFKA_ACL_OPERATION_ALL:
+      return AccessOperation::all;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool about_topics(const rd_kafka_AclBinding_t* rule) {
   const auto pattern = rd_kafka_AclBinding_resource_pattern_type(rule);
   return rd_kafka_AclBinding_restype(rule) == RD_KAFKA_RESOURCE_TOPIC &&
-         (operation == RD_KAFKA_ACL_OPERATION_WRITE || operation == RD_KAFKA_ACL_OPERATION_ALL) &&
          (pattern == RD_KAFKA_RESOURCE_PATTERN_LITERAL || pattern == RD_KAFKA_RESOURCE_PATTERN_PREFIXED);
 }
 
-AccessRule rule_of(const rd_kafka_AclBinding_t* rule) {
+AccessRule rule_of(const rd_kafka_AclBinding_t* rule, AccessOperation operation) {
   const bool prefixed = rd_kafka_AclBinding_resource_pattern_type(rule) == RD_KAFKA_RESOURCE_PATTERN_PREFIXED;
   const bool denies = rd_kafka_AclBinding_permission_type(rule) == RD_KAFKA_ACL_PERMISSION_TYPE_DENY;
   return {.pattern = rd_kafka_AclBinding_name(rule),
           .kind = prefixed ? AccessPattern::prefixed : AccessPattern::literal,
           .principal = rd_kafka_AclBinding_principal(rule),
           .effect = denies ? AccessEffect::deny : AccessEffect::allow,
+          .operation = operation,
           .any_host = rd_kafka_AclBinding_host(rule) == std::string_view{"*"}};
 }
 
@@ -43,7 +55,8 @@ std::optional<std::vector<AccessRule>> read_access_rules(rd_kafka_t* client, int
   if (count == 0) return std::nullopt;
   std::vector<AccessRule> out;
   for (std::size_t i = 0; i < count; ++i)
-    if (about_writing(bindings[i])) out.push_back(rule_of(bindings[i]));
+    if (const auto operation = operation_of(bindings[i]); operation && about_topics(bindings[i]))
+      out.push_back(rule_of(bindings[i], *operation));
   return out;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a cluster says of who may write its topics, for `outboxd check`. For the sources of this folder only.
+// What a cluster says of who may write and read its topics, for `outboxd check`. For the sources of this
+// folder only.
 
 #include "relay/io/kafka_cluster_facts.hpp"
 #include "relay/io/kafka_handles.hpp"

@@ -28,8 +28,9 @@ struct TopicConfigFacts {
 struct ClusterFacts {
   std::int32_t brokers = 0;
   std::vector<TopicConfigFacts> topics{};
-  /// Who may write which topics. nullopt: the cluster tells no rule, since it has no access control, or since
-  /// this client lacks DESCRIBE on it; librdkafka (2.0.2 and 2.16.1 tried) drops the error that says which.
+  /// Who may write and read which topics. nullopt: the cluster tells no rule, since it has no access control,
+  /// or since this client lacks DESCRIBE on it; librdkafka (2.0.2 and 2.16.1 tried) drops the error that says
+  /// which.
   std::optional<std::vector<AccessRule>> access{};
 };
 

@@ -1,4 +1,4 @@
-// `outboxd check` on a database and a cluster that have one fault each: thirty-seven that people really make.
+// `outboxd check` on a database and a cluster that have one fault each: forty-one that people really make.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -35,12 +35,18 @@ struct Place {
   std::string top = "admin: { listen: 'off' }\n";
   std::string topics = "{}";
   std::string properties{};  // more of `kafka:`, each ", name: value"
+  std::string pipeline{};    // more lines of the pipeline, each "    name: …\n"
 };
 
 std::string yaml_of(const Place& place) {
   return place.top + "pipelines:\n  - name: payments\n    postgres: { uri: \"" + place.uri +
-         "\" }\n    source: { " + place.source + " }\n    topics: " + place.topics +
-         "\n    kafka: { bootstrap.servers: \"" + place.kafka + "\"" + place.properties + " }\n";
+         "\" }\n    source: { " + place.source + " }\n    topics: " + place.topics + "\n" + place.pipeline +
+         "    kafka: { bootstrap.servers: \"" + place.kafka + "\"" + place.properties + " }\n";
+}
+
+// The pipeline's lines for a ledger of that name.
+std::string exactly_once(const std::string& ledger) {
+  return "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n";
 }
 
 Checked checked(const CliFolder& folder, std::vector<std::string> more = {}) {
@@ -351,8 +357,9 @@ TEST_CASE("check finds 34: a topic that is missing under the name that the relay
 }
 
 TEST_CASE(
-    "check finds 35 and 36: a topic that the relay may not see, and one that it may not write, once the "
-    "cluster tells") {
+    "check finds 35, 36, 38 and 39: a topic that the relay may not see, one that it may not write, once the "
+    "cluster "
+    "tells, and a ledger likewise, or that it may not read") {
   KafkaCluster kafka(
       {.settings = {"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                     "super.users=User:ANONYMOUS"},
@@ -384,6 +391,54 @@ TEST_CASE(
   CHECK(told.of("kafka.access")["found"] == "topic " + refused + ": no rule lets User:outbox write it");
   grant({"--operation", "Write", "--topic", "re", "--resource-pattern-type", "prefixed"});
   finds(seeded(waiting, place), "kafka.access", "ok");
+
+  Place once = place;
+  const std::string ledger = kafka.new_topic("ledger", 8, {{"cleanup.policy", "compact"}});
+  once.pipeline = exactly_once(ledger);
+  finds(seeded(waiting, once), "kafka.ledger", "error");
+  grant({"--operation", "Write", "--operation", "DescribeConfigs", "--topic", ledger});
+  const auto unread = seeded(waiting, once);
+  finds(unread, "kafka.ledger", "warning");
+  CHECK(unread.of("kafka.ledger")["found"] ==
+        "ledger topic " + ledger + ": no rule lets User:outbox read it");
+  grant({"--operation", "Read", "--topic", ledger});
+  finds(seeded(waiting, once), "kafka.ledger", "ok");
+}
+
+TEST_CASE(
+    "check finds 40: a ledger whose records Kafka would delete, as run refuses it, and not where it is "
+    "unused") {
+  auto& kafka = KafkaCluster::shared();
+  if (!kafka.real()) {
+    MESSAGE("SKIPPED: a mock cluster has no topic settings");
+    return;
+  }
+  const std::string ledger = kafka.new_topic("ledger", 8, {{"cleanup.policy", "compact,delete"}});
+  const auto result = seeded("", {.pipeline = exactly_once(ledger)});
+  finds(result, "kafka.ledger", "error");
+  CHECK(result.code == 4);
+  CHECK(result.of("kafka.ledger")["advice"].get<std::string>().find("--topic " + ledger) !=
+        std::string::npos);
+  CHECK(seeded("", {.pipeline = "    ledger: { topic: " + ledger + " }\n"}).severity("kafka.ledger") ==
+        "none");
+}
+
+TEST_CASE(
+    "check finds 41: a ledger with fewer partitions than lanes, and says of one that is not there who makes "
+    "it") {
+  auto& kafka = KafkaCluster::shared();
+  if (!kafka.real()) {
+    MESSAGE("SKIPPED: a mock cluster has no topic settings");
+    return;
+  }
+  const std::string ledger = kafka.new_topic("ledger", 4, {{"cleanup.policy", "compact"}});
+  finds(seeded("", {.pipeline = exactly_once(ledger)}), "kafka.ledger", "warning");
+  finds(seeded("", {.source = "mode: notify, lanes: 4", .pipeline = exactly_once(ledger)}), "kafka.ledger",
+        "ok");
+  const auto absent = seeded("", {.pipeline = exactly_once(KafkaCluster::unique_topic("ledger"))});
+  finds(absent, "kafka.ledger", "note");
+  CHECK(absent.of("kafka.ledger")["advice"].get<std::string>().find("cleanup.policy=compact") !=
+        std::string::npos);
 }
 
 TEST_CASE("check finds 37: a column for the row's partition that is of another type") {

@@ -152,6 +152,77 @@ TEST_CASE(
   CHECK(severity() == Severity::note);
 }
 
+TEST_CASE("a ledger's topic: what run refuses is an error, what it mends itself is less, each by its cause") {
+  config::Pipeline p = pipeline();
+  p.kafka = {{"security.protocol", "SASL_SSL"}, {"sasl.mechanism", "PLAIN"}, {"sasl.username", "outbox"}};
+  TopicConfigFacts ledger{.topic = "outboxd-ledger-payments", .partitions = 8, .replicas = 3};
+  ledger.config = {{"cleanup.policy", "compact"},
+                   {"min.insync.replicas", "2"},
+                   {"retention.ms", "604800000"},
+                   {"unclean.leader.election.enable", "false"}};
+  std::optional<std::vector<AccessRule>> access;
+  const auto judged = [&] {
+    return judge_ledger({.brokers = 3, .topics = {{.topic = "t"}, ledger}, .access = access}, p);
+  };
+  CHECK(!ledger_of(p));
+  CHECK(judged().empty());  // at least once
+  p.delivery = config::Delivery::exactly_once;
+  REQUIRE(!judged().empty());
+  CHECK(judged().front().severity == Severity::ok);
+
+  for (const char* policy : {"delete", "compact,delete"}) {
+    ledger.config["cleanup.policy"] = policy;
+    CHECK(of(judged(), "kafka.ledger") == Severity::error);
+    CHECK(judged().front().found.find(std::string{"cleanup.policy is "} + policy +
+                                      " and its retention.ms 604800000") != std::string::npos);
+  }
+  ledger.config["cleanup.policy"] = "compact";
+  p.source.lanes = 9;
+  CHECK(of(judged(), "kafka.ledger") == Severity::warning);
+  CHECK(judged().front().found.ends_with("it has 8 partitions, and 9 lanes need one each"));
+  p.source.lanes = 8;
+  ledger.config["min.insync.replicas"] = "1";
+  CHECK(of(judged(), "kafka.replicas") == Severity::warning);
+  ledger.config["min.insync.replicas"] = "3";
+  CHECK(of(judged(), "kafka.replicas") == Severity::warning);
+  ledger.config["min.insync.replicas"] = "2";
+  ledger.replicas = 1;
+  CHECK(of(judged(), "kafka.replicas") == Severity::warning);
+  ledger.replicas = 3;
+  ledger.config["unclean.leader.election.enable"] = "true";
+  CHECK(of(judged(), "kafka.unclean_election") == Severity::warning);
+  ledger.config["unclean.leader.election.enable"] = "false";
+  ledger.leaderless = 1;
+  CHECK(of(judged(), "kafka.leaders") == Severity::warning);
+  ledger.leaderless = 0;
+
+  access.emplace(std::vector<AccessRule>{{.pattern = ledger.topic, .principal = "User:outbox"}});
+  CHECK(of(judged(), "kafka.ledger") == Severity::warning);  // writing is another right
+  access->push_back(
+      {.pattern = ledger.topic, .principal = "User:outbox", .operation = AccessOperation::read});
+  CHECK(of(judged(), "kafka.ledger") == Severity::ok);
+  access->push_back({.pattern = "*",
+                     .principal = "User:*",
+                     .effect = AccessEffect::deny,
+                     .operation = AccessOperation::all});
+  CHECK(of(judged(), "kafka.ledger") == Severity::warning);
+  access = std::vector<AccessRule>{
+      {.pattern = "*", .principal = "User:outbox", .operation = AccessOperation::all}};
+  CHECK(of(judged(), "kafka.ledger") == Severity::ok);
+  access.reset();
+
+  ledger.config.clear();
+  CHECK(of(judged(), "kafka.topic_config") == Severity::note);
+  ledger.state = TopicState::missing;
+  CHECK(of(judged(), "kafka.ledger") == Severity::note);
+  CHECK(judged().front().advice.find("--topic outboxd-ledger-payments --partitions 8") != std::string::npos);
+  ledger.state = TopicState::forbidden;
+  CHECK(of(judged(), "kafka.ledger") == Severity::error);
+  p.ledger.topic = ledger.topic = "another";
+  CHECK(ledger_of(p) == "another");
+  CHECK(of(judged(), "kafka.ledger") == Severity::error);
+}
+
 TEST_CASE("whom a broker takes a client for: by its password, by nothing, or not to be known here") {
   using Properties = std::map<std::string, std::string>;
   CHECK(principal_of({}) == "User:ANONYMOUS");
