@@ -41,7 +41,7 @@ std::vector<RowId> ClaimFloors::of(std::span<const Shard> shards,
                                    std::span<const std::optional<Lease>> leases, MonoTime now) {
   std::vector<RowId> floors(in_use() ? shard_count : 0);
   const auto lanes = static_cast<std::int16_t>(leases.size());
-  std::size_t sweeps = sweeps_due(now);
+  std::vector<Shard> unswept;
   for (const Shard shard : shards) {
     Ground& ground = grounds_[at(shard)];
     const auto& lease = leases[static_cast<std::size_t>(lane_of(shard, lanes).value)];
@@ -49,13 +49,15 @@ std::vector<RowId> ClaimFloors::of(std::span<const Shard> shards,
     if (ground.epoch != epoch) ground = Ground{.floor = {}, .reach = {}, .epoch = epoch, .swept_at = now};
     ground.lowest_again = RowId{INT64_MAX};
     if (!in_use() || ground.floor == RowId{}) continue;
-    if (sweeps > 0 && now >= ground.swept_at + sweep_every) {
-      --sweeps;
-      sweep_at_ = now;
-    } else {
-      floors[at(shard)] = ground.floor;
-    }
+    floors[at(shard)] = ground.floor;
+    if (now >= ground.swept_at + sweep_every) unswept.push_back(shard);
   }
+  const std::size_t sweeps = unswept.empty() ? 0 : std::min(sweeps_due(now), unswept.size());
+  if (sweeps == 0) return floors;
+  // Those that wait longest: where time does not allow for all of them, each still has its turn.
+  std::ranges::stable_sort(unswept, {}, [&](Shard shard) { return grounds_[at(shard)].swept_at; });
+  for (const Shard shard : std::span(unswept).first(sweeps)) floors[at(shard)] = RowId{};
+  sweep_at_ = now;
   return floors;
 }
 
@@ -84,7 +86,7 @@ void ClaimFloors::claimed(const Sent& sent, const Batch& batch, MonoTime now) {
     const RowId floor = sent.floors.empty() ? RowId{} : sent.floors[at(shard)];
     if (floor == RowId{}) ground.swept_at = now;
     const RowId below_again{ground.lowest_again.value - 1};
-    learn(ground, std::min(reached.of(shard, floor), below_again), batch.horizon, now);
+    learn(ground, std::min(reached.of(shard, floor), below_again), batch.horizon, {sent.at, now});
   }
 }
 
@@ -128,17 +130,17 @@ void ClaimFloors::time_sweeps(std::int64_t swept, Micros cost, MonoTime now) {
     use(sweep_cost_, now);
 }
 
-void ClaimFloors::learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, MonoTime now) {
+void ClaimFloors::learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, const Span& claim) {
   if (ground.reach && ground.reach->ended) {
     ground.floor = std::max(ground.floor, std::min(ground.reach->id, reached));
     ground.reach.reset();
   }
   if (!ground.reach) {
-    ground.reach = Reach{reached, now, {}, false};
+    ground.reach = Reach{reached, claim.back, {}, false};
     return;
   }
   Reach& reach = *ground.reach;
-  if (!reach.next_transaction && now >= reach.at + number_delay)
+  if (!reach.next_transaction && claim.sent >= reach.at + number_delay)
     reach.next_transaction = horizon.next_transaction;
   else if (reach.next_transaction && horizon.oldest_running >= *reach.next_transaction)
     reach.ended = true;

@@ -79,8 +79,12 @@ class ClaimFloors {
     Epoch epoch;
     MonoTime swept_at{};
   };
+  struct Span {
+    MonoTime sent;  ///< what the database says is of no earlier time
+    MonoTime back;  ///< and of no later one
+  };
   [[nodiscard]] static std::size_t at(Shard shard) { return static_cast<std::size_t>(shard.value); }
-  void learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, MonoTime now);
+  void learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, const Span& claim);
   [[nodiscard]] std::size_t sweeps_due(MonoTime now) const;
   void time(const Sent& sent, MonoTime now);
   void use(Micros sweep_cost, MonoTime now);

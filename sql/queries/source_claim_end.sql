@@ -12,6 +12,9 @@ SELECT (SELECT min(m.available_at) FROM {{table}} AS m
                       OR current_setting('synchronous_standby_names') <> '')
             THEN pg_logical_emit_message(true, 'outboxd', '') IS NOT NULL
             ELSE false END AS barrier,
-       pg_snapshot_xmin(s.now_seen) AS oldest_running, pg_snapshot_xmax(s.now_seen) AS next_transaction,
+       pg_snapshot_xmin(s.now_seen) AS oldest_running,
+       -- Not the snapshot's xmax: that is behind the last number that has *ended*, and later ones may run. age() counts from
+       -- the next number that is given (or this transaction's own, which it has since the claim began).
+       pg_snapshot_xmin(s.now_seen)::text::bigint + age(pg_snapshot_xmin(s.now_seen)::xid) AS next_transaction,
        (SELECT coalesce(sum(r.times), 0)::bigint FROM {{schema}}.outbox_released r WHERE r.source = $2::text) AS releases
   FROM pg_current_snapshot() AS s (now_seen)

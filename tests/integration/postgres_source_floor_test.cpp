@@ -54,3 +54,18 @@ TEST_CASE(
   CHECK(unbounded > 5 * flat);
   must(old.exec("COMMIT"));
 }
+
+TEST_CASE(
+    "a claim tells a number above that of every transaction that runs, also where none has ended since it "
+    "began") {
+  PostgresWorld world;
+  auto running = world.database().session();
+  must(running.exec("BEGIN"));
+  const auto begun = must(running.exec("SELECT pg_current_xact_id()::text::bigint"));
+  const auto number = begun.integer(0, 0);
+  const auto batch = claim(world);
+  CHECK(batch.horizon.next_transaction > number);
+  CHECK(batch.horizon.oldest_running <= number);
+  must(running.exec("COMMIT"));
+  CHECK(claim(world).horizon.oldest_running > number);
+}
