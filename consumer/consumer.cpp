@@ -92,8 +92,14 @@ void to_standard_error(std::string_view line) {
 struct Consumer::State {
   explicit State(ConsumerOptions o) : options(std::move(o)), properties(checked_properties(options)) {
     check_bounds(options);
-    for (int n = 0; n < options.workers; ++n) inboxes.emplace_back(inbox_options(options));
+    make_inboxes();
     if (!options.log) options.log = to_standard_error;
+  }
+
+  /// Anew for each run: one that was abandoned stays so.
+  void make_inboxes() {
+    inboxes.clear();
+    for (int n = 0; n < options.workers; ++n) inboxes.emplace_back(inbox_options(options));
   }
 
   /// Tries `attempt` until it is done or stop(): what is starting is waited for. An attempt throws where it
@@ -155,6 +161,7 @@ struct Consumer::State {
       std::atomic<bool>& stop;
       ~Rearm() { stop = false; }
     } const rearm{stop};
+    make_inboxes();
     wait_for_database();
     const auto missing = check_horizon();
     if (stop) return;

@@ -13,7 +13,8 @@ namespace {
 constexpr Millis poll_wait{50};  // also how late stop() may be noticed
 constexpr Millis stall_after{
     1000};  // polling rests for this long while the buffer is full; then partitions are paused instead
-constexpr int fetch_run_max = 1000;  // records taken before pauses and commits are looked at again
+constexpr Millis cancel_patience{1000};  // for a cancelled batch, before its connection is given up
+constexpr int fetch_run_max = 1000;      // records taken before pauses and commits are looked at again
 
 MonoTime now() {
   return std::chrono::steady_clock::now();
@@ -169,7 +170,7 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
   {
     std::unique_lock lock(mutex_);
     for (const auto& id : partitions) backlog_.retire(id);
-    if (how == Revoked::handed_over) wait_until_idle(lock, partitions);
+    if (how == Revoked::handed_over && !ending_) wait_until_idle(lock, partitions);
   }
   crash_here(CrashPoint::consumer_in_rebalance);
   forget_lag(partitions);
@@ -180,6 +181,16 @@ void ConsumerLoop::revoked(std::span<const PartitionId> partitions, Revoked how)
     paused_.erase(id);
     options_.log("partition_revoked partition=" + to_string(id) + (how == Revoked::lost ? " lost=true" : ""));
   }
+}
+
+bool ConsumerLoop::workers_end_within(std::unique_lock<std::mutex>& lock, Millis patience) {
+  return changed_.wait_for(lock, patience, [this] { return all_ended(); });
+}
+
+void ConsumerLoop::say_unlocked(std::unique_lock<std::mutex>& lock, const char* line) {
+  lock.unlock();
+  options_.log(line);
+  lock.lock();
 }
 
 void ConsumerLoop::cancel() noexcept {
@@ -202,19 +213,25 @@ void ConsumerLoop::wait_until_idle(std::unique_lock<std::mutex>& lock,
   static_cast<void>(changed_.wait_for(lock, stall_after, idle));
 }
 
+/// The group is left before workers are joined: a handler that does not come back must not keep its
+/// partitions from others.
 void ConsumerLoop::shut_down(std::vector<std::thread>& workers) {
   {
     std::unique_lock lock(mutex_);
     ending_ = true;
     changed_.notify_all();
-    if (!changed_.wait_for(lock, options_.drain_timeout, [&] { return all_ended(); })) {
-      options_.log("stop_slow next=\"the batch at work is cancelled\"");
-      lock.unlock();
+    if (!workers_end_within(lock, options_.drain_timeout)) {
+      say_unlocked(lock, "stop_slow next=\"the batch at work is cancelled\"");
       cancel();
+      if (!workers_end_within(lock, cancel_patience))
+        for (auto& inbox : inboxes_) inbox.abandon();
+      if (!workers_end_within(lock, cancel_patience))
+        say_unlocked(
+            lock, "stop_waits next=\"a handler does not return: the group is left, and it is waited for\"");
     }
   }
-  for (auto& worker : workers) worker.join();
   subscription_.close();  // revokes what is ours, and so commits what is done
+  for (auto& worker : workers) worker.join();
 }
 
 }  // namespace outbox

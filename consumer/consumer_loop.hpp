@@ -87,6 +87,8 @@ class ConsumerLoop {
   void revoked(std::span<const PartitionId> partitions, Revoked how);
   void wait_until_idle(std::unique_lock<std::mutex>& lock, std::span<const PartitionId> partitions);
   void shut_down(std::vector<std::thread>& workers);
+  bool workers_end_within(std::unique_lock<std::mutex>& lock, Millis patience);
+  void say_unlocked(std::unique_lock<std::mutex>& lock, const char* line);
   void cancel() noexcept;
   [[nodiscard]] bool all_ended() const { return workers_ended_ == std::ssize(inboxes_); }
 
@@ -100,6 +102,7 @@ class ConsumerLoop {
   // On a worker's thread.
   void work(Worker worker, const LoopWork& work) noexcept;
   bool work_once(Worker& worker, const LoopWork& work);
+  bool stops();
   void retry_dead(Worker& worker, const LoopWork& work);
   Backlog::Batch wait_for_batch(Worker& worker, std::unique_lock<std::mutex>& lock);
   void measure(std::span<const Outcome> outcomes, MonoTime start);

@@ -92,8 +92,10 @@ bool ConsumerLoop::work_once(Worker& worker, const LoopWork& work) {
   lock.unlock();
   retry_dead(worker, work);
   if (batch.empty()) return true;
+  if (stops()) return false;  // what it was cancelled in may have been the retry: nothing is begun after it
 
   std::vector<Record> records;
+  records.reserve(batch.records.size());
   for (const auto& fetched : batch.records) records.push_back(fetched.record);
   const MonoTime start = now();
   const auto outcomes = work.process(worker.inbox, records);
@@ -106,6 +108,11 @@ bool ConsumerLoop::work_once(Worker& worker, const LoopWork& work) {
   backlog_.finish(std::move(batch), outcomes, now());
   changed_.notify_all();
   return !ending_;
+}
+
+bool ConsumerLoop::stops() {
+  const std::lock_guard lock(mutex_);
+  return ending_;
 }
 
 void ConsumerLoop::retry_dead(Worker& worker, const LoopWork& work) {

@@ -139,4 +139,8 @@ void Inbox::cancel() noexcept {
   state_->session.cancel();
 }
 
+void Inbox::abandon() noexcept {
+  state_->session.abandon();
+}
+
 }  // namespace outbox

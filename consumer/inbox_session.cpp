@@ -9,11 +9,24 @@ namespace {
 
 constexpr std::int32_t partition_days_ahead = 7;
 constexpr int tries_max = 3;  // at once; then the caller waits
+constexpr Millis answer_patience{
+    5000};  // for the session's own short statements; a lock is not waited for that long
 constexpr BackoffOptions between_tries{Millis{2}, Millis{20}};
 
+constexpr const char* cancelled_text = "cancelled, since the partition or the process goes";
+
 RolledBack cancelled() {
-  return {{Failure::Kind::transient, "cancelled, since the partition or the process goes"}, std::nullopt};
+  return {{Failure::Kind::transient, cancelled_text}, std::nullopt};
 }
+
+/// Bounds the answers of a session while it lives.
+struct Impatience {
+  pg::Session& session;
+  explicit Impatience(pg::Session& of) : session(of) { session.answer_within(answer_patience); }
+  ~Impatience() { session.answer_within(Millis{0}); }
+  Impatience(const Impatience&) = delete;
+  Impatience& operator=(const Impatience&) = delete;
+};
 
 }  // namespace
 
@@ -22,18 +35,22 @@ Status InboxSession::connect() {
   disconnect();
   auto made = pg::Session::connect({.uri = uri_, .application_name = "outbox:" + consumer_});
   if (!made) return failure(std::move(made.error()));
-  if (Status registered = register_consumer(*made); !registered) return registered;
-  const std::lock_guard lock(mutex_);
-  session_.emplace(*std::move(made));
-  body_type_.clear();
-  return {};
+  {
+    const std::lock_guard lock(mutex_);
+    session_.emplace(*std::move(made));
+    body_type_.clear();
+  }
+  Status registered = register_consumer();
+  if (!registered) disconnect();
+  return registered;
 }
 
-Status InboxSession::register_consumer(pg::Session& session) const {
+Status InboxSession::register_consumer() {
+  const Impatience impatience(*session_);
   pg::Params params;
   params.text(consumer_);
   horizon_ == forever ? params.null() : params.i32(static_cast<std::int32_t>(horizon_.count()));
-  const auto done = session.exec(statements_.register_consumer, params);
+  const auto done = session_->exec(statements_.register_consumer, params);
   return done ? Status{} : failure(done.error());
 }
 
@@ -45,13 +62,14 @@ void InboxSession::disconnect() {
 BatchResult InboxSession::once(const Work& work) {
   if (const Status up = connect(); !up)
     return RolledBack{{Failure::Kind::transient, up.error().text()}, std::nullopt};
+  if (ending()) return cancelled();
   return work(InboxContext{*session_, statements_, consumer_, body_type_, guard_, id_of_});
 }
 
 BatchResult InboxSession::run(const Work& work) {
   Backoff backoff(between_tries, reinterpret_cast<std::uintptr_t>(this));
   for (int tries = 1;; ++tries) {
-    if (cancelled_) return cancelled();
+    if (ending()) return cancelled();
     BatchResult result = once(work);
     const auto* back = std::get_if<RolledBack>(&result);
     if (!back) return result;
@@ -59,7 +77,7 @@ BatchResult InboxSession::run(const Work& work) {
     // better.
     const bool suspect = !back->at && back->failure.kind == Failure::Kind::environment;
     if (suspect || (session_ && !is_clean(*session_))) disconnect();
-    if (cancelled_) return cancelled();
+    if (ending()) return cancelled();
     if (back->failure.kind != Failure::Kind::transient || tries == tries_max) return result;
     std::this_thread::sleep_for(backoff.next());
   }
@@ -75,6 +93,7 @@ Status InboxSession::check() {
     return failure(std::move(error));
   };
   if (const Status up = connect(); !up) return advise(up.error());
+  const Impatience impatience(*session_);
   pg::Params params;
   params.text(statements_.schema);
   const auto rows = session_->exec(statements_.ready, params);
@@ -85,6 +104,7 @@ Status InboxSession::check() {
 
 Result<Upkeep> InboxSession::maintain() {
   if (const Status up = connect(); !up) return failure(up.error());
+  if (ending()) return failure(Disposition::retry, cancelled_text);
   pg::Params params;
   params.i32(partition_days_ahead);
   const auto rows = session_->exec_prepared(statements_.maintain, params);
@@ -98,6 +118,7 @@ Result<Upkeep> InboxSession::maintain() {
 
 Result<PartitionClaim> InboxSession::claim_partition(std::string_view topic, std::int32_t partition) {
   if (const Status up = connect(); !up) return failure(up.error());
+  const Impatience impatience(*session_);
   pg::Params params;
   params.text(consumer_).text(topic).i32(partition);
   const auto rows = session_->exec_prepared(statements_.offset_claim, params);
@@ -111,6 +132,12 @@ void InboxSession::cancel() noexcept {
   cancelled_ = true;
   const std::lock_guard lock(mutex_);
   if (session_) session_->cancel();
+}
+
+void InboxSession::abandon() noexcept {
+  abandoned_ = true;
+  const std::lock_guard lock(mutex_);
+  if (session_) session_->abandon();
 }
 
 }  // namespace outbox

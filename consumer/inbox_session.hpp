@@ -47,10 +47,14 @@ class InboxSession {
   void cancel() noexcept;
   /// At the start of a call of the inbox: a cancel that came before it was meant for another.
   void forget_cancel() noexcept { cancelled_ = false; }
+  /// Ends the connection under whatever waits for it, and has nothing begin on this session any more. Any
+  /// thread.
+  void abandon() noexcept;
 
  private:
   [[nodiscard]] Status connect();
-  [[nodiscard]] Status register_consumer(pg::Session& session) const;
+  [[nodiscard]] Status register_consumer();
+  [[nodiscard]] bool ending() const noexcept { return cancelled_ || abandoned_; }
   void disconnect();
   [[nodiscard]] BatchResult once(const Work& work);
 
@@ -62,6 +66,7 @@ class InboxSession {
   Statements statements_;
   std::string body_type_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<bool> abandoned_{false};
   std::mutex mutex_;  // guards that session_ is there against cancel(); the owner's thread alone changes it
   std::optional<pg::Session> session_;
 };

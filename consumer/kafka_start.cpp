@@ -101,6 +101,14 @@ Status start_at_end(rd_kafka_t* client, rd_kafka_topic_partition_t& element,
 
 }  // namespace
 
+rd_kafka_resp_err_t commit_and_wait(rd_kafka_t* client, const rd_kafka_topic_partition_list_t* offsets) {
+  const KafkaQueue answers{rd_kafka_queue_new(client)};
+  const auto sent = rd_kafka_commit_queue(client, offsets, answers.get(), nullptr, nullptr);
+  if (sent != RD_KAFKA_RESP_ERR_NO_ERROR) return sent;
+  const KafkaEvent answer{rd_kafka_queue_poll(answers.get(), answer_ms_max)};
+  return answer ? rd_kafka_event_error(answer.get()) : RD_KAFKA_RESP_ERR__TIMED_OUT;
+}
+
 void set_metadata(rd_kafka_topic_partition_t& element, const std::string& metadata) {
   std::free(element.metadata);
   element.metadata = std::malloc(metadata.size());
@@ -136,7 +144,7 @@ Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
   }
   if (decided->cnt == 0) return {};
   return insist("the start of a new group can't be committed", rule.stopping,
-                [&] { return rd_kafka_commit(client, decided.get(), 0); });
+                [&] { return commit_and_wait(client, decided.get()); });
 }
 
 }  // namespace outbox

@@ -1,7 +1,11 @@
 #include "consumer/kafka_subscription.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 #include "consumer/core/start.hpp"
 #include "consumer/kafka_records.hpp"
@@ -10,7 +14,6 @@
 namespace outbox {
 namespace {
 
-constexpr std::chrono::milliseconds commit_patience{5000};
 constexpr std::chrono::milliseconds close_patience{5000};
 
 KafkaList to_list(std::span<const PartitionId> partitions) {
@@ -40,6 +43,24 @@ const char* advice_for(rd_kafka_resp_err_t error) {
          "group's offset by hand";
 }
 
+/// Destroying a client waits, a minute and more, for a broker that still owes it an answer. One that was
+/// given up is destroyed on a thread that nobody waits for.
+class Destroy {
+ public:
+  explicit Destroy(std::shared_ptr<const std::atomic<bool>> given_up) : given_up_(std::move(given_up)) {}
+  void operator()(rd_kafka_t* client) const noexcept {
+    const auto destroy = [client] { rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); };
+    if (!*given_up_) return destroy();
+    try {
+      std::thread(destroy).detach();
+    } catch (const std::system_error&) {  // no thread to be had: it stays until the process ends
+    }
+  }
+
+ private:
+  std::shared_ptr<const std::atomic<bool>> given_up_;
+};
+
 class KafkaSubscription final : public Subscription {
  public:
   explicit KafkaSubscription(KafkaSubscriptionOptions options) : options_(std::move(options)) {}
@@ -65,7 +86,6 @@ class KafkaSubscription final : public Subscription {
   void serve(const KafkaEvent& event);
   void assigned(rd_kafka_topic_partition_list_t* partitions);
   void revoked(rd_kafka_topic_partition_list_t* partitions);
-  [[nodiscard]] rd_kafka_resp_err_t commit_and_wait(const rd_kafka_topic_partition_list_t* offsets);
   [[nodiscard]] bool cooperative() const;
   void assign(rd_kafka_topic_partition_list_t* partitions);
   void unassign(rd_kafka_topic_partition_list_t* partitions);
@@ -76,6 +96,7 @@ class KafkaSubscription final : public Subscription {
 
   KafkaSubscriptionOptions options_;
   Events events_;
+  std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
   KafkaClient client_;
   BornCounts born_;
   bool rejoining_ = false;        ///< left, and not yet joined again
@@ -97,8 +118,7 @@ Status KafkaSubscription::create() {
   rd_kafka_t* client = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof reason);
   if (!client) return failure(Disposition::fatal, std::string("kafka: ") + reason);
   static_cast<void>(conf.release());  // the client has it
-  client_ = KafkaClient(
-      client, [](rd_kafka_t* c) { rd_kafka_destroy_flags(c, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); });
+  client_ = KafkaClient(client, Destroy(given_up_));
   rd_kafka_poll_set_consumer(client);
   return {};
 }
@@ -180,20 +200,11 @@ Status KafkaSubscription::commit(std::span<const NextOffset> offsets, Commit whe
     if (const auto found = born_.find(offset.partition.topic); found != born_.end())
       set_metadata(*element, born_metadata(found->second));
   }
-  const auto error =
-      when == Commit::soon ? rd_kafka_commit(client_.get(), list.get(), 1) : commit_and_wait(list.get());
+  const auto error = when == Commit::soon ? rd_kafka_commit(client_.get(), list.get(), 1)
+                                          : commit_and_wait(client_.get(), list.get());
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR || when == Commit::soon) return {};
   return failure(Disposition::retry, std::string("offsets were not committed: ") + rd_kafka_err2str(error),
                  rd_kafka_err2name(error));
-}
-
-// librdkafka's own blocking commit waits for ever where the group's coordinator is away, and so would stop().
-rd_kafka_resp_err_t KafkaSubscription::commit_and_wait(const rd_kafka_topic_partition_list_t* offsets) {
-  const KafkaQueue answers{rd_kafka_queue_new(client_.get())};
-  const auto sent = rd_kafka_commit_queue(client_.get(), offsets, answers.get(), nullptr, nullptr);
-  if (sent != RD_KAFKA_RESP_ERR_NO_ERROR) return sent;
-  const KafkaEvent answer{rd_kafka_queue_poll(answers.get(), static_cast<int>(commit_patience.count()))};
-  return answer ? rd_kafka_event_error(answer.get()) : RD_KAFKA_RESP_ERR__TIMED_OUT;
 }
 
 // librdkafka's own close waits, without an end, for a commit whose coordinator is away. Without an answer
@@ -211,8 +222,8 @@ void KafkaSubscription::close() {
       while (!rd_kafka_consumer_closed(client_.get()) && std::chrono::steady_clock::now() < deadline)
         serve(KafkaEvent{rd_kafka_queue_poll(events.get(), 100)});
   }
-  if (!rd_kafka_consumer_closed(client_.get()))
-    say("kafka_close_given_up next=\"what was not committed comes again as duplicates\"");
+  *given_up_ = rd_kafka_consumer_closed(client_.get()) == 0;
+  if (*given_up_) say("kafka_close_given_up next=\"what was not committed comes again as duplicates\"");
   client_.reset();
 }
 

@@ -8,6 +8,7 @@ namespace outbox {
 namespace {
 
 constexpr std::chrono::seconds again_after{60};
+constexpr std::chrono::seconds cancel_patience{1};  // then the round's connection is given up
 
 std::string line_of(const Upkeep& done) {
   return "upkeep made=" + std::to_string(done.made) + " dropped=" + std::to_string(done.dropped) +
@@ -24,9 +25,11 @@ UpkeepTimer::UpkeepTimer(InboxOptions options, std::chrono::seconds interval,
 
 UpkeepTimer::~UpkeepTimer() {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ending_ = true;
-    ended_.notify_all();
+    changed_.notify_all();
+    if (inbox_) inbox_->cancel();
+    if (!changed_.wait_for(lock, cancel_patience, [this] { return !inbox_; })) inbox_->abandon();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -34,16 +37,19 @@ UpkeepTimer::~UpkeepTimer() {
 void UpkeepTimer::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
+    inbox_.emplace(options_);
     lock.unlock();
     const auto wait = round() ? interval_ : std::min(interval_, again_after);
     lock.lock();
-    ended_.wait_for(lock, wait, [this] { return ending_; });
+    inbox_.reset();
+    changed_.notify_all();
+    changed_.wait_for(lock, wait, [this] { return ending_; });
   }
 }
 
 bool UpkeepTimer::round() {
   try {
-    const Upkeep done = Inbox(options_).maintain();
+    const Upkeep done = inbox_->maintain();
     if (done.made + done.dropped + done.waiting > 0 || done.purged > 0) log_(line_of(done));
     failed_ = false;
     return done.waiting == 0;

@@ -2,12 +2,14 @@
 // The upkeep of processed_msgs while a Consumer runs: inbox_maintain() at once and then at every interval, on
 // a thread and a connection of its own, which is closed in between. Instances that meet leave it to one of
 // them, by the function's own lock. What fails is said once and tried again a minute later.
-// Lifecycle: the thread lives as long as this object.
+// Lifecycle: the thread lives as long as this object, whose end cancels a round that is under way: it is
+// waited for no longer than a connection takes to fail.
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -32,8 +34,9 @@ class UpkeepTimer {
   std::function<void(std::string_view)> log_;
   bool failed_ = false;  // the thread's own
   std::mutex mutex_;
-  std::condition_variable ended_;
+  std::condition_variable changed_;
   bool ending_ = false;
+  std::optional<Inbox> inbox_;  // while a round is under way
   std::thread thread_;
 };
 

@@ -1,12 +1,17 @@
 #include "pg/session.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <map>
 #include <utility>
 
+#include "pg/canceller.hpp"
 #include "pg/libpq.hpp"
 #include "pg/sqlstate.hpp"
 
@@ -46,6 +51,23 @@ Status finish_connecting(PGconn* connection, Millis limit) {
   return {};
 }
 
+// A second descriptor of a connection's socket. libpq may close its own at any moment, so that another thread
+// must not touch that one.
+class SocketCopy {
+ public:
+  explicit SocketCopy(int socket) : fd_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)) {}
+  ~SocketCopy() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  SocketCopy(const SocketCopy&) = delete;
+  SocketCopy& operator=(const SocketCopy&) = delete;
+  [[nodiscard]] bool valid() const { return fd_ >= 0; }
+  void shut_down() const noexcept { static_cast<void>(::shutdown(fd_, SHUT_RDWR)); }
+
+ private:
+  int fd_;
+};
+
 bool succeeded(const PGresult* result) {
   const ExecStatusType status = PQresultStatus(result);
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
@@ -81,8 +103,14 @@ std::string at_line(std::string_view sql, const PGresult* failed) {
 }  // namespace
 
 struct Session::State {
+  explicit State(ConnectionHandle made)
+      : connection(std::move(made)), socket(PQsocket(connection.get())), canceller(connection.get()) {}
+
   ConnectionHandle connection;
-  CancelHandle cancel;
+  SocketCopy socket;
+  Canceller canceller;
+  std::atomic<bool> abandoned = false;
+  Millis patience{0};                           // for an answer; 0: none
   std::map<std::string, std::string> prepared;  // plan_key() → name
   std::size_t names = 0;
 
@@ -118,15 +146,60 @@ struct Session::State {
   }
 
   [[nodiscard]] PGconn* raw() const { return connection.get(); }
+  [[nodiscard]] bool lost_connection() const { return abandoned || PQstatus(raw()) != CONNECTION_OK; }
   [[nodiscard]] bool open_transaction() const {
     const auto status = PQtransactionStatus(raw());
     return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
   }
 
+  void abandon() noexcept {
+    abandoned = true;
+    socket.shut_down();
+  }
+
+  // What PQexec() and its like answer, but within the patience.
+  ResultHandle last_answer(bool given) {
+    const MonoTime deadline = std::chrono::steady_clock::now() + patience;
+    ResultHandle last;
+    while (given) {
+      while (PQisBusy(raw()) == 1) {
+        if (wait_for(PQsocket(raw()), POLLIN, deadline) == Wait::late) {
+          abandon();
+          return nullptr;
+        }
+        if (PQconsumeInput(raw()) == 0) return nullptr;
+      }
+      PGresult* next = PQgetResult(raw());
+      if (!next) return last;
+      last.reset(next);
+    }
+    return last;
+  }
+
+  ResultHandle exec(const char* sql, const Params& p, int format) {
+    if (patience > Millis{0})
+      return last_answer(PQsendQueryParams(raw(), sql, p.count(), p.types(), p.values(), p.lengths(),
+                                           p.formats(), format) == 1);
+    return ResultHandle{
+        PQexecParams(raw(), sql, p.count(), p.types(), p.values(), p.lengths(), p.formats(), format)};
+  }
+  ResultHandle prepare(const char* name, const char* sql, const Params& p) {
+    if (patience > Millis{0}) return last_answer(PQsendPrepare(raw(), name, sql, p.count(), p.types()) == 1);
+    return ResultHandle{PQprepare(raw(), name, sql, p.count(), p.types())};
+  }
+  ResultHandle exec_prepared(const char* name, const Params& p, int format) {
+    if (patience > Millis{0})
+      return last_answer(
+          PQsendQueryPrepared(raw(), name, p.count(), p.values(), p.lengths(), p.formats(), format) == 1);
+    return ResultHandle{PQexecPrepared(raw(), name, p.count(), p.values(), p.lengths(), p.formats(), format)};
+  }
+
   // What a lost reply means: inside a transaction that was not yet committed nothing can have taken effect.
   Error lost(bool was_open, std::string_view sql, const PGresult* result) const {
     Error error = result ? error_of(result) : Error{};
-    if (error.code.empty())
+    if (abandoned)
+      error.message = "PostgreSQL did not answer in time, and the connection was given up";
+    else if (error.code.empty())
       error.message = "the connection to PostgreSQL was lost: " + one_line(PQerrorMessage(raw()));
     const bool certain = was_open && !ends_transaction(sql);
     error.disposition = certain ? Disposition::reconnect : Disposition::in_doubt;
@@ -135,7 +208,7 @@ struct Session::State {
 
   Result<Rows> answer(ResultHandle result, bool was_open, std::string_view sql) const {
     if (succeeded(result.get())) return Rows{result.release()};
-    if (!result || PQstatus(raw()) == CONNECTION_BAD) return failure(lost(was_open, sql, result.get()));
+    if (!result || lost_connection()) return failure(lost(was_open, sql, result.get()));
     return failure(error_of(result.get()));
   }
 
@@ -143,9 +216,7 @@ struct Session::State {
     if (const auto found = prepared.find(key); found != prepared.end()) return found->second;
     const std::string name = "outbox_" + std::to_string(++names);
     const bool was_open = open_transaction();
-    auto done =
-        answer(ResultHandle{PQprepare(raw(), name.c_str(), key.c_str(), params.count(), params.types())},
-               was_open, key);
+    auto done = answer(prepare(name.c_str(), key.c_str(), params), was_open, key);
     if (!done) {
       // A plan that could not be made had no effect, whatever became of the connection.
       if (done.error().disposition == Disposition::in_doubt)
@@ -169,22 +240,23 @@ Result<Session> Session::connect(const ConnectOptions& options) {
   if (!attempt) return failure(std::move(attempt.error()));
   PGconn* connection = attempt->connection.get();
   if (const Status done = finish_connecting(connection, attempt->limit); !done) return failure(done.error());
-  auto state = std::make_unique<State>();
-  state->connection = std::move(attempt->connection);
-  state->cancel.reset(PQgetCancel(connection));
+  auto state = std::make_unique<State>(std::move(attempt->connection));
+  if (!state->socket.valid())
+    return failure(Disposition::retry, "no file descriptor for a connection to PostgreSQL", {},
+                   "raise the limit of open files");
+  state->patience = attempt->limit;
   Session session{std::move(state)};
   if (!has_iso_dates(connection)) {
     if (auto set = session.exec(set_iso_dates); !set) return failure(std::move(set.error()));
   }
+  session.answer_within(Millis{0});
   return session;
 }
 
 Result<Rows> Session::exec(std::string_view sql, const Params& params, Format results) {
   const bool was_open = state_->open_transaction();
   const std::string text(sql);
-  ResultHandle result{PQexecParams(state_->raw(), text.c_str(), params.count(), params.types(),
-                                   params.values(), params.lengths(), params.formats(),
-                                   results == Format::binary ? 1 : 0)};
+  ResultHandle result = state_->exec(text.c_str(), params, results == Format::binary ? 1 : 0);
   return state_->answer(std::move(result), was_open, sql);
 }
 
@@ -196,9 +268,7 @@ Result<Rows> Session::exec_prepared(std::string_view sql, const Params& params, 
     const auto name = state_->name_of(key, params);
     if (!name) return failure(name.error());
     const bool was_open = state_->open_transaction();
-    ResultHandle result{PQexecPrepared(state_->raw(), name->c_str(), params.count(), params.values(),
-                                       params.lengths(), params.formats(),
-                                       results == Format::binary ? 1 : 0)};
+    ResultHandle result = state_->exec_prepared(name->c_str(), params, results == Format::binary ? 1 : 0);
     const bool gone = plan_is_gone(result.get());
     if (gone) state_->prepared.erase(key);
     if (gone && !was_open && attempt == 1) continue;
@@ -269,7 +339,7 @@ Status Session::exec_script(std::string_view sql) {
 }
 
 bool Session::broken() const {
-  return PQstatus(state_->raw()) != CONNECTION_OK;
+  return state_->lost_connection();
 }
 bool Session::in_transaction() const {
   return state_->open_transaction();
@@ -285,9 +355,16 @@ pg_conn* Session::native() const {
   return state_->raw();
 }
 
+void Session::answer_within(Millis patience) {
+  state_->patience = patience;
+}
+
 void Session::cancel() noexcept {
-  char reason[256];
-  if (state_->cancel) PQcancel(state_->cancel.get(), reason, sizeof reason);
+  state_->canceller.request();
+}
+
+void Session::abandon() noexcept {
+  state_->abandon();
 }
 
 std::string libpq_version() {

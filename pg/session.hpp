@@ -81,8 +81,15 @@ class Session {
   /// Of the process that the connection was made to: behind a pooler it is not the one that answers.
   [[nodiscard]] int backend_pid() const;
   [[nodiscard]] pg_conn* native() const;
-  /// Asks the server to cancel what runs now. Any thread. Blocks for a round trip.
+  /// From the next statement on: an answer that takes longer breaks the session, and the error is as of a
+  /// lost connection. Zero, as at first: answers are waited for without an end. exec() and exec_prepared()
+  /// only.
+  void answer_within(Millis patience);
+  /// Asks the server to cancel what runs now. Any thread. Returns at once, whether the server answers or not.
   void cancel() noexcept;
+  /// Ends the connection under whoever waits for an answer, and breaks the session: for a server that is
+  /// silent. Any thread. Returns at once.
+  void abandon() noexcept;
 
  private:
   struct State;

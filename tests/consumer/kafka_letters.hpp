@@ -35,7 +35,8 @@ class RunningConsumer {
   RunningConsumer(const RunningConsumer&) = delete;
   RunningConsumer& operator=(const RunningConsumer&) = delete;
 
-  void stop();
+  void ask_to_stop() { consumer_.stop(); }
+  void stop();  ///< and waits for its end
   [[nodiscard]] Counters counters() const { return consumer_.counters(); }
   /// What run() threw; empty while it runs and after a clean end.
   [[nodiscard]] std::string error() const;

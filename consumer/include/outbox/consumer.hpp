@@ -139,8 +139,10 @@ class Consumer {
   Consumer& operator=(const Consumer&) = delete;
 
   /// Returns after stop(), when the batch at work is finished and its offsets are committed. A database or
-  /// Kafka that goes away is waited for; but stop() waits for an absent Kafka only some seconds, and what was
-  /// not committed comes again as duplicates. Errors: ConsumerError. May be called again.
+  /// Kafka that goes away is waited for; but stop() waits for the batch only for drain_timeout, two seconds
+  /// more until it is cancelled and its connection given up, and ten for a silent Kafka; what was not
+  /// committed comes again. A handler that does not return from code of its own is waited for, after its
+  /// partitions were given to others. Errors: ConsumerError. May be called again.
   void run(const Handler& handler);
   void run(const SpanHandler& handler);
 

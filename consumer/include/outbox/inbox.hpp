@@ -158,6 +158,11 @@ class Inbox {
   /// Asks the database to cancel what process() waits for; its records are then `waiting`. Any thread.
   void cancel() noexcept;
 
+  /// For a database that does not answer even that: ends the connection under what waits for it. Whether a
+  /// COMMIT under way took effect is then not known, and whoever is offered its records again is told by the
+  /// database. From now on process() and the like begin nothing: their records are `waiting`. Any thread.
+  void abandon() noexcept;
+
  private:
   struct State;
   std::unique_ptr<State> state_;
