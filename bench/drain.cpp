@@ -7,7 +7,6 @@
 #include "bench/raw_mark.hpp"
 #include "bench/raw_publish.hpp"
 #include "bench/reader.hpp"
-#include "bench/relay.hpp"
 
 namespace bench {
 
@@ -81,7 +80,7 @@ class Round {
   void relay(const std::string& after_sent) {
     stage_.copy_database("backlog", "round");
     stage_.kafka().create_topic(topic_, partitions);
-    const Drained drained = drain(stage_, "round", topic_, options_.rows, after_sent);
+    const Drained drained = drain(stage_, "round", topic_, options_.rows, {.after_sent = after_sent});
     stage_.drop_database("round");
     stage_.kafka().delete_topic(topic_);
     const bool mark = after_sent == "mark";
@@ -95,8 +94,9 @@ class Round {
     stage_.copy_database("backlog", "round");
     stage_.kafka().create_topic(topic_, partitions);
     const std::string ledger = outbox::test::KafkaCluster::unique_topic("ledger");
-    const Drained drained = drain(stage_, "round", topic_, options_.rows, "mark", {},
-                                  "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n");
+    const Drained drained =
+        drain(stage_, "round", topic_, options_.rows,
+              {.pipeline = "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n"});
     stage_.drop_database("round");
     stage_.kafka().delete_topic(topic_);
     stage_.kafka().delete_topic(ledger);
@@ -113,19 +113,17 @@ class Round {
 }  // namespace
 
 Drained drain(Stage& stage, const std::string& database, const std::string& topic, long long rows,
-              const std::string& after_sent, const std::string& kafka_properties,
-              const std::string& pipeline) {
+              const RelayOptions& options) {
   outbox::pg::Session watch = stage.session(database);
   Reader reader(stage.kafka().bootstrap(), topic);
-  Relay relay(stage, database,
-              {.after_sent = after_sent, .kafka_properties = kafka_properties, .pipeline = pipeline});
+  Relay relay(stage, database, options);
   const auto start = Clock::now();
   wait_for_end(relay, watch, reader, rows);
   const Drained drained{.seconds = std::chrono::duration<double>(Clock::now() - start).count(),
                         .cpu_s = relay.cpu_seconds(),
                         .rss_peak_mib = relay.rss_peak_mib()};
   relay.stop();
-  check_drained(watch, rows, after_sent);
+  check_drained(watch, rows, options.after_sent);
   return drained;
 }
 

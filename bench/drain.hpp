@@ -4,6 +4,7 @@
 
 #include "bench/figures.hpp"
 #include "bench/options.hpp"
+#include "bench/relay.hpp"
 #include "bench/stage.hpp"
 
 namespace bench {
@@ -18,9 +19,8 @@ struct Drained {
   double rss_peak_mib = 0;
 };
 /// Starts a relay on `database`, waits until its `rows` rows are in Kafka and no row waits, stops it, and
-/// checks the database: all SENT, or all gone. `kafka_properties` and `pipeline` as in RelayOptions.
+/// checks the database: all SENT, or all gone. Any thread, for a database and a topic of its own.
 [[nodiscard]] Drained drain(Stage& stage, const std::string& database, const std::string& topic,
-                            long long rows, const std::string& after_sent,
-                            const std::string& kafka_properties = {}, const std::string& pipeline = {});
+                            long long rows, const RelayOptions& options = {});
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 #include "bench/figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 
@@ -35,7 +36,7 @@ void Figures::say(const std::string& line) {
 double quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
-  const auto at = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = static_cast<std::size_t>(std::lround(part * static_cast<double>(values.size() - 1)));
   return values[at];
 }
 

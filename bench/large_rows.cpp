@@ -38,7 +38,7 @@ void measure_large_rows(Stage& stage, const Options& options, Figures& figures) 
   stage.kafka().create_topic(
       topic, partitions,
       {{"max.message.bytes", "2000000"}, {"segment.bytes", "100000000"}, {"retention.bytes", "200000000"}});
-  const Drained drained = drain(stage, "large", topic, options.large_rows, "mark");
+  const Drained drained = drain(stage, "large", topic, options.large_rows);
   figures.add("rss_large_rows_mib", drained.rss_peak_mib);
   figures.add("drain_large_rows_mb_per_s", options.large_rows / drained.seconds);
   stage.drop_database("large");

@@ -14,6 +14,7 @@
 #include "bench/notify_cost.hpp"
 #include "bench/poll_cost.hpp"
 #include "bench/report.hpp"
+#include "bench/scale.hpp"
 #include "bench/supervise.hpp"
 #include "bench/takeover.hpp"
 
@@ -30,7 +31,7 @@ void add_options(CLI::App& app, Options& o, std::vector<std::string>& only) {
                  "a superuser's uri, postgresql://user@host:port/database; else its own");
   app.add_option("--kafka", o.kafka, "HOST:PORT; else its own");
   app.add_option("--results", o.results, "the JSON file")->capture_default_str();
-  app.add_option("--only", only, "some of: drain latency poll large takeover long notify");
+  app.add_option("--only", only, "some of: drain latency poll large takeover long notify scale");
   app.add_flag("--quick", o.quick, "one round, smaller numbers: less than two minutes");
   app.add_option("--rounds", o.rounds)->check(CLI::Range(1, 99));
   app.add_option("--rows", o.rows, "of the backlog")->check(CLI::Range(1'000, 50'000'000));
@@ -40,6 +41,7 @@ void add_options(CLI::App& app, Options& o, std::vector<std::string>& only) {
       ->check(CLI::Range(1'000, 50'000'000));
   app.add_option("--latency-s", o.latency_s, "seconds of each round")->check(CLI::Range(1, 600));
   app.add_option("--rate", o.rate, "rows a second while latency is measured")->check(CLI::Range(1, 100'000));
+  app.add_option("--far-ms", o.far_ms, "round trip to a far database")->check(CLI::Range(2, 1'000));
   app.add_option("--idle-s", o.idle_s, "seconds without work")->check(CLI::Range(1, 600));
 }
 
@@ -76,6 +78,7 @@ int run(int argc, char** argv) {
   measure("takeover", only, figures, [&] { bench::measure_takeover(stage, options, figures); });
   measure("long", only, figures, [&] { bench::measure_long_transaction(stage, options, figures); });
   measure("notify", only, figures, [&] { bench::measure_notify_cost(stage, options, figures); });
+  measure("scale", only, figures, [&] { bench::measure_scale(stage, options, figures); });
   bench::report(stage, options, figures, load_before);
   return figures.failures().empty() ? 0 : 1;
 }

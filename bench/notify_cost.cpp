@@ -42,9 +42,11 @@ std::vector<double> write(outbox::pg::Session session, const std::string& topic,
 Commits write_all(Stage& stage, const std::string& database, const std::string& topic, int seconds) {
   const int rows = commits_per_s * seconds;
   std::vector<outbox::pg::Session> sessions;
+  sessions.reserve(writers);
   for (int i = 0; i < writers; ++i) sessions.push_back(stage.session(database));
   const auto start = Clock::now() + std::chrono::milliseconds{200};
   std::vector<std::future<std::vector<double>>> writing;
+  writing.reserve(writers);
   for (int i = 0; i < writers; ++i)
     writing.push_back(std::async(std::launch::async, [&, i] {
       return write(std::move(sessions[static_cast<std::size_t>(i)]), topic, start, i, rows);

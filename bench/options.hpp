@@ -18,6 +18,7 @@ struct Options {
   int latency_s = 10;            ///< of each round, after a second of warming up
   int rate = 1'000;              ///< rows a second while latency is measured
   int idle_s = 10;
+  int far_ms = 10;  ///< round trip to a database that is far away
 };
 
 /// What `--quick` makes smaller.

@@ -45,6 +45,7 @@ class Poll {
 
   double median_us() {
     std::vector<double> times;
+    times.reserve(polls);
     for (int i = 0; i < polls; ++i) times.push_back(once());
     return quantile(std::move(times), 0.5);
   }
@@ -76,6 +77,7 @@ void measure_poll_cost(Stage& stage, const Options& options, Figures& figures) {
   stage.make_database("none_sent");
   stage.make_database("many_sent");
   std::vector<std::future<void>> loading;
+  loading.reserve(loaders);
   for (int i = 0; i < loaders; ++i) {
     loading.push_back(
         std::async(std::launch::async, [&] { load_sent(stage, "many_sent", options.sent_rows / loaders); }));

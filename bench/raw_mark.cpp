@@ -66,6 +66,7 @@ class Loop {
       return {};
     }));
     std::vector<relay::SentRow> batch;
+    batch.reserve(static_cast<std::size_t>(rows.size()));
     for (int i = 0; i < rows.size(); ++i) batch.push_back(sent(rows, i, lane));
     return batch;
   }
@@ -146,9 +147,11 @@ void take_lanes(const Stage& stage, const std::string& database) {
 double mark_rate(const Stage& stage, const std::string& database, Select select, int connections) {
   take_lanes(stage, database);
   std::vector<std::unique_ptr<Loop>> loops;
+  loops.reserve(static_cast<std::size_t>(connections));
   for (int i = 0; i < connections; ++i) loops.push_back(std::make_unique<Loop>(stage, database, select));
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::future<long long>> results;
+  results.reserve(static_cast<std::size_t>(connections));
   for (int i = 0; i < connections; ++i) {
     results.push_back(std::async(
         std::launch::async, [&, i] { return loops[static_cast<std::size_t>(i)]->drain(i, connections); }));

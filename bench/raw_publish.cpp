@@ -80,6 +80,7 @@ void Producer::flush() {
 
 double publish_rate(const std::string& bootstrap, const std::string& topic, int messages) {
   std::vector<std::string> names;
+  names.reserve(keys);
   for (int key = 0; key < keys; ++key) names.push_back("key-" + std::to_string(key));
   const std::string body = body_of(0);
   Producer producer(bootstrap, topic);

@@ -20,7 +20,7 @@ std::string config_of(Stage& stage, const std::string& database, const std::stri
          "pipelines:\n"
          "  - name: bench\n"
          "    postgres: { uri: \"" +
-         stage.uri(database, "outbox_relay") +
+         (options.postgres.empty() ? stage.uri(database, "outbox_relay") : options.postgres) +
          "\" }\n"
          "    source:   { mode: " +
          options.mode + ", table: public.outbox_msg, after_sent: " + options.after_sent + " }\n" +

@@ -14,6 +14,7 @@ struct RelayOptions {
   std::string after_sent = "mark";
   std::string mode = "notify";
   std::string kafka_properties{};  ///< further lines under `kafka:`, in the flow form ", name: value"
+  std::string postgres{};          ///< a uri that leads to the database; empty: the stage's
   std::string pipeline{};          ///< further lines of the pipeline, each "    name: …\n"
 };
 

@@ -44,6 +44,7 @@ class HeldSignals {
 
 pid_t start(std::vector<std::string> words, const sigset_t& signals) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawnattr_t how;

@@ -12,7 +12,6 @@ namespace bench {
 namespace {
 
 using namespace outbox;
-using test::must;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto patience = std::chrono::seconds{30};

@@ -62,7 +62,8 @@ void read(Stream& stream, Reader& reader, const std::atomic<bool>& stop) {
 }
 
 TrafficSeen seen_of(const Stream& stream) {
-  const auto warm = static_cast<std::size_t>(stream.options.rate * stream.options.warm_s);
+  const auto warm =
+      static_cast<std::size_t>(stream.options.rate) * static_cast<std::size_t>(stream.options.warm_s);
   TrafficSeen seen;
   for (std::size_t i = warm; i < stream.bodies.size(); ++i) {
     if (stream.received[i] == 0) {
@@ -82,16 +83,19 @@ TrafficSeen run_traffic(Stage& stage, const TrafficOptions& options, const Traff
   const int rows = options.rate * (options.warm_s + options.counted_s);
   const auto size = static_cast<std::size_t>(rows);
   Stream stream{stage, options, hooks, rows, {}, {}, Times(size), Times(size)};
+  stream.bodies.reserve(size);
   for (int i = 0; i < rows; ++i) stream.bodies.push_back(body_of(i));
   Reader reader(stage.kafka().bootstrap(), options.topic);
   reader.assign();
   std::vector<outbox::pg::Session> sessions;
+  sessions.reserve(writers);
   for (int i = 0; i < writers; ++i) sessions.push_back(stage.session(options.database));
 
   std::atomic<bool> stop{false};
   stream.start = Clock::now() + std::chrono::milliseconds{500};
   auto reading = std::async(std::launch::async, [&] { read(stream, reader, stop); });
   std::vector<std::future<void>> writing;
+  writing.reserve(writers);
   for (int i = 0; i < writers; ++i) {
     writing.push_back(std::async(
         std::launch::async, [&, i] { write(stream, std::move(sessions[static_cast<std::size_t>(i)]), i); }));
