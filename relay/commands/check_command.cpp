@@ -219,9 +219,7 @@ Result<std::pair<std::int32_t, bool>> partitions_of(const config::Pipeline& pipe
 }
 
 ExitCode check_partition(const Asked& asked) {
-  const auto loaded = load_or_report(asked.file);
-  if (!loaded) return loaded.error();
-  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  const auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return pipelines.error();
   ExitCode code = ExitCode::ok;
   for (const config::Pipeline& p : *pipelines) {

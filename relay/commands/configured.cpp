@@ -60,6 +60,13 @@ tl::expected<std::vector<config::Pipeline>, ExitCode> select_or_report(const con
   return tl::unexpected(ExitCode::usage);
 }
 
+tl::expected<std::vector<config::Pipeline>, ExitCode> pipelines_or_report(const std::string& file,
+                                                                          const std::string& name) {
+  const auto loaded = load_or_report(file);
+  if (!loaded) return tl::unexpected(loaded.error());
+  return select_or_report(loaded->config, name);
+}
+
 ExitCode report(const std::string& pipeline, const Error& error) {
   std::fprintf(stderr, "outboxd: %s: %s\n", pipeline.c_str(), error.text().c_str());
   return exit_code_of(error);

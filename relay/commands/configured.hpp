@@ -4,6 +4,7 @@
 #include <tl/expected.hpp>
 
 #include <string>
+#include <vector>
 
 #include "relay/commands/exit_code.hpp"
 #include "relay/config/load.hpp"
@@ -22,6 +23,10 @@ namespace outbox::commands {
 /// printed.
 [[nodiscard]] tl::expected<std::vector<config::Pipeline>, ExitCode> select_or_report(
     const config::Config& config, const std::string& name);
+
+/// Both, for a command that needs nothing else of the file.
+[[nodiscard]] tl::expected<std::vector<config::Pipeline>, ExitCode> pipelines_or_report(
+    const std::string& file, const std::string& name);
 
 /// "outboxd: payments: no such table …" on standard error; answers the exit code of `error`.
 ExitCode report(const std::string& pipeline, const Error& error);

@@ -57,9 +57,7 @@ Result<std::string> resume(pg::Session& session, const pg::TableName& table, con
 }
 
 ExitCode run(const Asked& asked, Act act) {
-  const auto loaded = load_or_report(asked.file);
-  if (!loaded) return loaded.error();
-  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  const auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return pipelines.error();
   ExitCode code = ExitCode::ok;
   for (const config::Pipeline& p : *pipelines) {

@@ -78,9 +78,7 @@ Result<std::string> purge(pg::Session& session, const pg::TableName& table, cons
 }
 
 ExitCode run(const Asked& asked) {
-  const auto loaded = load_or_report(asked.file);
-  if (!loaded) return loaded.error();
-  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  const auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return pipelines.error();
   if (pipelines->size() != 1) {
     std::fputs("outboxd: purge works on one pipeline: name it with --pipeline\n", stderr);

@@ -48,16 +48,10 @@ Result<Target> connect(const Asked& asked, const config::Pipeline& pipeline) {
   return Target{pipeline.name, *table, std::move(*session)};
 }
 
-tl::expected<std::vector<config::Pipeline>, ExitCode> pipelines_of(const Asked& asked) {
-  const auto loaded = load_or_report(asked.file);
-  if (!loaded) return tl::unexpected(loaded.error());
-  return select_or_report(loaded->config, asked.pipeline);
-}
-
 // An id names a row of one table, and a decision is about rows that were looked at: never about all pipelines
 // at once.
 tl::expected<config::Pipeline, ExitCode> the_pipeline(const Asked& asked) {
-  auto pipelines = pipelines_of(asked);
+  auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return tl::unexpected(pipelines.error());
   if (pipelines->size() == 1) return pipelines->front();
   std::fputs("outboxd: the file has several pipelines: name one with --pipeline\n", stderr);
@@ -76,7 +70,7 @@ Result<DeadList> look(const Asked& asked, const config::Pipeline& pipeline) {
 }
 
 ExitCode list(const Asked& asked) {
-  const auto pipelines = pipelines_of(asked);
+  const auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return pipelines.error();
   ExitCode code = ExitCode::ok;
   for (const auto& pipeline : *pipelines) {

@@ -73,9 +73,7 @@ ExitCode look_at_all(const Asked& asked, Looker& looker, const std::vector<confi
 }
 
 ExitCode status(const Asked& asked) {
-  const auto loaded = load_or_report(asked.file);
-  if (!loaded) return loaded.error();
-  const auto pipelines = select_or_report(loaded->config, asked.pipeline);
+  const auto pipelines = pipelines_or_report(asked.file, asked.pipeline);
   if (!pipelines) return pipelines.error();
   Looker looker(asked.exact ? Counting::exact : Counting::cheap);
   const bool redraw = asked.watch && !asked.json && ::isatty(STDOUT_FILENO) == 1;
