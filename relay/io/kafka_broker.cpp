@@ -26,7 +26,6 @@ constexpr int events_per_turn = 64;          // then others on the loop have the
 constexpr Millis emptying_patience{10'000};  // for what is in flight, before another producer comes
 constexpr int no_fd = -1;                    // wakes nobody
 constexpr Millis link_patience{1'500};       // for an answer, before the link counts as down
-constexpr Millis last_reports{2'000};        // that a producer is waited for after its purge
 constexpr std::int64_t batch_slack = 128;    // librdkafka estimates a batch's own overhead
 
 using Producer = std::shared_ptr<KafkaProducer>;
@@ -35,25 +34,6 @@ struct Replacement {
   std::vector<Delivery> deliveries;  // the last of the old producer
   Result<Producer> next;
 };
-
-// Whatever was acknowledged before or during the purge is a delivery; the rest is unsent. They may be told
-// only when the old producer is gone, since until then it looks at the payloads.
-std::vector<Delivery> retire(Producer old) {
-  std::vector<Delivery> deliveries;
-  if (!old) return deliveries;
-  old->purge();
-  const auto deadline = std::chrono::steady_clock::now() + last_reports;
-  while (old->outstanding() > 0 && std::chrono::steady_clock::now() < deadline) {
-    const auto event = old->poll(Millis{50});
-    if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_DR)
-      old->take_deliveries(event.get(), deliveries);
-  }
-  old->give_up(deliveries, "the producer ended before Kafka acknowledged it");
-  for (auto& delivery : deliveries) {
-    if (delivery.refusal) delivery.refusal = Refusal::unsent;
-  }
-  return deliveries;
-}
 
 }  // namespace
 
@@ -302,7 +282,7 @@ void KafkaBroker::State::replace(DoneStatus done) {
   replacement = std::make_shared<Replacement>();
   worker.ask([this, to = replacement, old = std::exchange(producer, nullptr), done = std::move(done),
               wanted = options, fd = wake.fd()]() mutable {
-    to->deliveries = retire(old);
+    if (old) to->deliveries = old->retire();
     OUTBOX_CHECK(old.use_count() <= 1, "a producer is gone before its messages are told");
     old.reset();
     if (!worker.stopping()) to->next = KafkaProducer::make(wanted, fd);

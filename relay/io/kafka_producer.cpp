@@ -1,6 +1,7 @@
 #include "relay/io/kafka_producer.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 
 #include "base/check.hpp"
@@ -11,6 +12,7 @@ namespace outbox::relay {
 namespace {
 
 constexpr std::uint64_t wake_count = 1;  // what an eventfd is written
+constexpr Millis last_reports{2'000};    // that are waited for after a purge
 
 // librdkafka tells null from empty by the pointer, and an empty view may have none.
 const void* pointer_of(std::string_view text) {
@@ -124,6 +126,21 @@ void KafkaProducer::give_up(std::vector<Delivery>& deliveries, const std::string
     deliveries.push_back({slot.token, slot.partition, Offset{}, Refusal::unsent, reason});
   }
   outstanding_ = 0;
+}
+
+std::vector<Delivery> KafkaProducer::retire() {
+  std::vector<Delivery> deliveries;
+  purge();
+  const auto deadline = std::chrono::steady_clock::now() + last_reports;
+  while (outstanding() > 0 && std::chrono::steady_clock::now() < deadline) {
+    const auto event = poll(Millis{50});
+    if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_DR)
+      take_deliveries(event.get(), deliveries);
+  }
+  give_up(deliveries, "the producer ended before Kafka acknowledged it");
+  for (auto& delivery : deliveries)
+    if (delivery.refusal) delivery.refusal = Refusal::unsent;
+  return deliveries;
 }
 
 rd_kafka_topic_t* KafkaProducer::topic(std::string_view name) {

@@ -51,6 +51,10 @@ class KafkaProducer {
   [[nodiscard]] std::size_t outstanding() const { return outstanding_; }
   /// Shape: appends a Delivery, refused as `unsent`, for each message that is not reported, and forgets them.
   void give_up(std::vector<Delivery>& deliveries, const std::string& reason);
+  /// The last that it has to say: purges, and waits 2 s for reports. Shape: what was acknowledged before or
+  /// during the purge is a delivery, the rest is refused as `unsent`. They may be told only when the producer
+  /// is gone, since until then it looks at the payloads.
+  [[nodiscard]] std::vector<Delivery> retire();
 
   [[nodiscard]] rd_kafka_t* handle() const { return client_.get(); }
 
