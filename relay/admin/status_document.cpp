@@ -130,6 +130,7 @@ json pipeline_json(const PipelineView& view, const History& history, MonoTime no
       {"kafka", server_json(f.signs.kafka_down, f.signs.kafka_error, f.signs.kafka_losses, now)},
       {"totals", counters_json(f.counters)},
       {"in_flight", {{"rows", f.flight_rows}, {"bytes", f.flight_bytes}}},
+      {"aside", {{"rows", f.signs.rows_aside}, {"full", f.signs.aside_full}}},
       {"asleep", f.asleep},
       {"transactions", transactions_json(f)},
       {"lanes_held", std::move(lanes)},

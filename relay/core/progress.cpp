@@ -65,6 +65,11 @@ Judgement judge(const Signs& signs, MonoTime now, const Patience& patience) {
   // Kafka is waited for. A call that never comes back is its client's own fault, and a restart mends that.
   if (signs.stopped && over(signs.stopped->since, patience.limit))
     return {signs.stopped->answered ? Verdict::waiting : Verdict::stuck, sentence(*signs.stopped, now)};
+  if (signs.aside_full)
+    return {Verdict::waiting, std::to_string(signs.partitions_away) +
+                                  " partitions of Kafka do not answer, and " +
+                                  std::to_string(signs.rows_aside) +
+                                  " rows wait for them: no more can be set aside, so others wait as well"};
   if (signs.partitions_away > 0 && signs.owing && over(*signs.owing, patience.limit)) {
     return {Verdict::waiting, std::to_string(signs.partitions_away) +
                                   " partitions of Kafka do not answer, for " +

@@ -26,6 +26,8 @@ struct Signs {
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
   std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
+  std::int64_t rows_aside = 0;       ///< that wait for such partitions, known by their ids alone
+  bool aside_full = false;           ///< no more of them may be: rows of other partitions wait as well
   std::string differs{};             ///< others work and deliver otherwise, so this one waits; empty: none do
   std::string paused{};              ///< why an operator has paused it; empty: nobody has
   /// Exactly once: the lane that cannot send for the longest time, and how many there are.

@@ -65,6 +65,8 @@ void collect_rows(std::string_view name, const Figures& f, Exposition& out) {
   out.add(metric("outboxd_marked_rows_total"), {name}, c.marked);
   out.add(metric("outboxd_in_flight_rows"), {name}, f.flight_rows);
   out.add(metric("outboxd_in_flight_bytes"), {name}, f.flight_bytes);
+  out.add(metric("outboxd_aside_rows"), {name}, f.signs.rows_aside);
+  out.add(metric("outboxd_aside_full"), {name}, f.signs.aside_full);
   out.add(metric("outboxd_producers_total"), {name}, c.producers);
   out.add(metric("outboxd_notifications_total"), {name}, c.hints);
   out.add(metric("outboxd_asleep"), {name}, f.asleep);

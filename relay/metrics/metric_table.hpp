@@ -126,6 +126,10 @@ inline constexpr std::array metric_table{
                 "Rows claimed and not settled."},
     MetricFacts{"outboxd_in_flight_bytes", MetricType::gauge, "bytes", "pipeline",
                 "What the rows in flight count against publish.in_flight_bytes."},
+    MetricFacts{"outboxd_aside_rows", MetricType::gauge, "rows", "pipeline",
+                "Rows that wait for partitions of Kafka that do not answer, out of everybody's way."},
+    MetricFacts{"outboxd_aside_full", MetricType::gauge, "0 or 1", "pipeline",
+                "1 while 100,000 rows wait so: then the others wait as well."},
     MetricFacts{"outboxd_producers_total", MetricType::counter, "producers", "pipeline",
                 "Producers made in place of a finished one."},
     // Exactly once: none of these with `delivery: at_least_once`.

@@ -1,6 +1,7 @@
 #include "relay/shell/queues.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "relay/core/partitioner.hpp"
 
@@ -86,7 +87,7 @@ void Queues::leave(Topic& topic) {
 void Queues::set_aside(Topic& topic, Row& row, Partition partition) {
   if (bench_.flight.exclude(row.message.id, row.lease.lane)) {
     topic.stragglers.set_aside(partition, {row.message.id, row.message.shard, row.lease.lane});
-    aside_ += 1;
+    bench_.signs.rows_aside += 1;
   }
   bench_.drop(row);
 }
@@ -96,7 +97,21 @@ void Queues::include(const std::vector<Aside>& rows) {
     bench_.flight.include(row.row, row.lane);
     bench_.floors.again(row.shard, row.row);  // claims left it out until now, and may have passed it
   }
-  aside_ -= std::ssize(rows);
+  Signs& signs = bench_.signs;
+  signs.rows_aside -= std::ssize(rows);
+  if (!signs.aside_full || signs.rows_aside >= bench_.options.aside_rows_max) return;
+  signs.aside_full = false;
+  bench_.log.info("aside_room", {{"rows", signs.rows_aside}});
+}
+
+bool Queues::aside_room() {
+  Signs& signs = bench_.signs;
+  if (signs.rows_aside < bench_.options.aside_rows_max) return true;
+  if (std::exchange(signs.aside_full, true)) return false;
+  bench_.log.error("aside_full", {{"rows", signs.rows_aside},
+                                  {"partitions_away", signs.partitions_away},
+                                  {"next", "rows of other partitions wait as well, until one is back"}});
+  return false;
 }
 
 std::int64_t Queues::bring_back(Topic& topic, Partition partition) {

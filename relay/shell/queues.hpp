@@ -35,7 +35,9 @@ class Queues {
   /// A row that was taken out of its topic's queue is left for later claims, and out of them until
   /// bring_back().
   void set_aside(Topic& topic, Row& row, Partition partition);
-  [[nodiscard]] bool aside_room() const { return aside_ < bench_.options.aside_rows_max; }
+  /// Whether another row may be set aside. Where it may not, that is said once, and shown until there is
+  /// room.
+  [[nodiscard]] bool aside_room();
   /// What was set aside may be claimed again, and how much that was. Claimed again in order: so nothing
   /// passes it that waits already, or that a claim under way brings.
   std::int64_t bring_back(Topic& topic, Partition partition);
@@ -54,8 +56,7 @@ class Queues {
   Workbench& bench_;
   Topics& topics_;
   Settler& settler_;
-  std::int64_t aside_ = 0;  // rows that were set aside
-  Envelope envelope_;       // for sizes only; the broker has its own
+  Envelope envelope_;  // for sizes only; the broker has its own
 };
 
 }  // namespace outbox::relay

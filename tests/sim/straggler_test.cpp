@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "relay/core/partitioner.hpp"
 #include "tests/sim/world.hpp"
@@ -25,7 +28,18 @@ struct Load {
   Micros pause_max{2000};  ///< between rows
   std::optional<Millis>
       refused_at{};  ///< then Kafka refuses a message, and one a partition is sent at a time
+  std::int32_t aside_rows_max = 100'000;
 };
+
+// What a relay shows of itself, kept for longer than it lives.
+struct Shown {
+  relay::Signs signs;
+  relay::Judgement judgement;
+};
+Shown shown(const relay::Pipeline& pipeline) {
+  const relay::Figures figures = pipeline.figures(1);
+  return {figures.signs, figures.judgement};
+}
 
 // One relay, and partition 1 of three without a leader: its rows alone are far more than may be in flight.
 class Straggling {
@@ -51,13 +65,18 @@ class Straggling {
     options.limits.flat_rows = 50;
     options.limits.in_flight_rows = 400;
     options.published_max = 200;
-    relay::Pipeline pipeline(options, loop_, source_, broker_, log::Logger{});
+    options.aside_rows_max = load_.aside_rows_max;
+    const log::Logger logger(log::Level::info, log::Format::text,
+                             [this](log::Level, const std::string& line) { log_.push_back(line); });
+    relay::Pipeline pipeline(options, loop_, source_, broker_, logger);
     pipeline.start();
     write();
     clock_.run(back_at_ - Millis{1000});
     others_while_away_ = others_marked_;
     in_flight_ = pipeline.rows_in_flight();
+    while_away_ = shown(pipeline);
     clock_.run(clock_.now() + Millis{30'000});
+    in_the_end_ = shown(pipeline);
     dead_ = pipeline.counters().dead;
     loop_.kill();
   }
@@ -68,6 +87,12 @@ class Straggling {
   [[nodiscard]] int of_others() const { return of_others_; }
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   [[nodiscard]] std::int64_t dead() const { return dead_; }
+  [[nodiscard]] const Shown& while_away() const { return while_away_; }
+  [[nodiscard]] const Shown& in_the_end() const { return in_the_end_; }
+  [[nodiscard]] std::ptrdiff_t said(std::string_view event) const {
+    return std::ranges::count_if(
+        log_, [&](const std::string& line) { return line.find(event) != std::string::npos; });
+  }
   [[nodiscard]] bool in_order() {
     std::map<std::string, std::int64_t> last;
     for (const auto& [partition, log] : kafka_.find("plain")->logs)
@@ -129,6 +154,8 @@ class Straggling {
   int of_others_ = 0;
   std::int64_t in_flight_ = 0;
   std::int64_t dead_ = 0;
+  Shown while_away_, in_the_end_;
+  std::vector<std::string> log_;
 };
 
 }  // namespace
@@ -164,4 +191,28 @@ TEST_CASE(
       CHECK(straggling.marked() == 800);
       CHECK(straggling.in_order());
     }
+}
+
+TEST_CASE(
+    "where no more rows of a partition that does not answer can be set aside the others wait, which is said "
+    "once and shown, and all goes on in order by itself when it is back") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Straggling straggling({.seed = seed, .aside_rows_max = 100});
+    straggling.run();
+    INFO("seed ", seed);
+    const Shown& full = straggling.while_away();
+    CHECK(straggling.others_while_away() < straggling.of_others());
+    CHECK(full.signs.rows_aside == 100);
+    CHECK(full.signs.aside_full);
+    CHECK(full.judgement.verdict == relay::Verdict::waiting);
+    CHECK(full.judgement.reason.find("others wait as well") != std::string::npos);
+    CHECK(straggling.in_flight() <= 400 + 200);
+    CHECK(straggling.said("aside_full") == 1);
+    CHECK(straggling.said("aside_room") == 1);
+    CHECK(straggling.in_the_end().signs.rows_aside == 0);
+    CHECK_FALSE(straggling.in_the_end().signs.aside_full);
+    CHECK(is_well(straggling.in_the_end().judgement.verdict));
+    CHECK(straggling.marked() == 3000);
+    CHECK(straggling.in_order());
+  }
 }
