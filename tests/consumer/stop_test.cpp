@@ -224,8 +224,12 @@ TEST_CASE("the answer to a new group's first commit gets lost: stop ends") {
   auto wanted = options(db.database.uri(), kafka, topic, log);
   wanted.start_at = StartAt::end;
   RunningConsumer consumer(wanted, record_effect);
-  const AtEnd heal{[&] { proxy.heal(); }};
+  const AtEnd heal{[&] {
+    kafka.resume();
+    proxy.heal();
+  }};
   await("it is lost", [&] { return !proxy.waiting(); });
+  kafka.pause();  // so that no other connection helps
   CHECK(time_to_stop(consumer) < own_statement + kafka_away + slack);
 }
 
