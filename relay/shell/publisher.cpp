@@ -80,6 +80,7 @@ void Publisher::publish_carefully(Topic& topic) {
 
 Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) {
   if (std::string reason = queues_.unfit(topic, row); !reason.empty()) {
+    if (topics_.look_again(topic, row)) return Step::blocked;
     queues_.kill(topic, row, std::move(reason));
     return Step::left;
   }

@@ -98,24 +98,32 @@ bool Topics::ready(Topic& topic, MonoTime now) {
   return false;
 }
 
+bool Topics::look_again(Topic& topic, const Row& row) {
+  if (topic.facts_at >= row.batch->admitted_at) return false;
+  if (!topic.unsure_since) topic.unsure_since = bench_.loop.now();
+  bench_.stir();
+  return true;
+}
+
 void Topics::look_up(Topic& topic) {
   topic.state = Topic::State::looking_up;
-  bench_.broker.look_up(topic.name, [this, &topic](Result<TopicFacts> facts) {
-    looked_up(topic, std::move(facts));
+  bench_.broker.look_up(topic.name, [this, &topic, asked = bench_.loop.now()](Result<TopicFacts> facts) {
+    looked_up(topic, std::move(facts), asked);
     bench_.stir();
   });
 }
 
-void Topics::looked_up(Topic& topic, Result<TopicFacts> facts) {
+void Topics::looked_up(Topic& topic, Result<TopicFacts> facts, MonoTime asked) {
   if (!facts) return later(topic, facts.error(), "topic_look_up");
   topic.retry.reset();
   if (std::exchange(topic.failing, false)) bench_.log.info("topic_recovered", {{"topic", topic.name}});
   if (facts->state != TopicState::present) return hold(topic, facts->reason);
-  take_facts(topic, *facts);
+  take_facts(topic, *facts, asked);
   pin(topic);
 }
 
-void Topics::take_facts(Topic& topic, const TopicFacts& facts) {
+void Topics::take_facts(Topic& topic, const TopicFacts& facts, MonoTime asked) {
+  topic.facts_at = asked;
   topic.partitions_seen = facts.partitions;
   topic.message_bytes_max = facts.message_bytes_max;
   const bool assumed = !facts.reason.empty();
@@ -252,7 +260,7 @@ void Topics::refresh(Topic& topic, MonoTime now) {
     topic.refreshing = false;
     if (facts && topic.unsure_since <= asked) topic.unsure_since.reset();
     if (facts && facts->state == TopicState::present && topic.state == Topic::State::ready) {
-      take_facts(topic, *facts);
+      take_facts(topic, *facts, asked);
       if (topic.partitions_seen != topic.partitions) topic.state = Topic::State::draining;
     } else {
       topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;

@@ -37,6 +37,7 @@ struct Topic {
   std::int64_t message_bytes_max = 0;
   std::int32_t partitions_seen = 0;  ///< by the latest look-up
   bool limit_assumed = false;        ///< message_bytes_max could not be read, and that was said
+  MonoTime facts_at{};               ///< when that look-up was asked for
   MonoTime refresh_at{};
   bool refreshing = false;
   /// Since then: lanes came from others, who may know another count. Nothing is published before it was seen.
@@ -82,6 +83,9 @@ class Topics {
 
   /// True: publish now. False: what is needed was begun; `stir` comes when it changed.
   [[nodiscard]] bool ready(Topic& topic, MonoTime now);
+  /// What is known of the topic may be older than the row, which it speaks against: true, if it is looked up
+  /// anew first. The topic is not ready until then.
+  [[nodiscard]] bool look_again(Topic& topic, const Row& row);
   /// Kafka refused it as a topic: hold it. Its waiting rows are dropped.
   void unusable(Topic& topic, const std::string& reason);
   /// Kafka refused what it may take later: the topic rests, for longer each time until a message passes.
@@ -96,8 +100,8 @@ class Topics {
  private:
   void read_holds();
   void look_up(Topic& topic);
-  void looked_up(Topic& topic, Result<TopicFacts> facts);
-  void take_facts(Topic& topic, const TopicFacts& facts);
+  void looked_up(Topic& topic, Result<TopicFacts> facts, MonoTime asked);
+  void take_facts(Topic& topic, const TopicFacts& facts, MonoTime asked);
   void pin(Topic& topic);
   void repin(Topic& topic);
   void hold(Topic& topic, const std::string& reason);

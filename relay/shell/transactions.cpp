@@ -271,6 +271,11 @@ void Transactions::fill(MonoTime now) {
       if (stays(topic, row, partition, careful)) {
         kept.push_back(&row);
       } else if (std::string reason = queues_.unfit(topic, row); !reason.empty()) {
+        if (topics_.look_again(topic, row)) {
+          kept.push_back(&row);
+          for (Row* later : std::exchange(topic.waiting, {})) kept.push_back(later);
+          break;
+        }
         queues_.kill(topic, row, std::move(reason));
       } else {
         Load& load = loads_[index(row.lease.lane)];

@@ -154,3 +154,26 @@ TEST_CASE("held topics are probed a few at a time, and all are let go in the end
   for (const RowId row : rows) CHECK(bench.status(row) == RowStatus::sent);
   CHECK(bench.pipeline->topics_remembered() <= 20);
 }
+
+TEST_CASE("a row that names a partition which its topic has only just got goes there, and one beyond dies") {
+  Bench bench({});
+  CHECK(bench.insert("t", "k", "first") == RowId{1});
+  bench.run(1s);
+  bench.kafka.create("t", 4);
+  StoredRow row;
+  row.topic = "t";
+  row.key = "k2";
+  row.body = "to the new one";
+  row.shard = Shard{1};
+  row.asked = Partition{2};
+  const RowId id = bench.database.insert(row);
+  row.key = "k3";
+  row.asked = Partition{4};
+  const RowId beyond = bench.database.insert(row);
+  bench.database.commit(id);
+  bench.database.commit(beyond);
+  bench.run(2s);
+  CHECK(bench.status(id) == RowStatus::sent);
+  CHECK(bench.kafka.find("t")->logs[2].size() == 1);
+  CHECK(bench.status(beyond) == RowStatus::dead);
+}
