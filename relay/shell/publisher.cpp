@@ -16,8 +16,8 @@ Token token_of(Row& row) {
   return reinterpret_cast<Token>(&row);
 }
 Row& row_of(Token token) {
-  return *reinterpret_cast<Row*>(
-      token);  // NOLINT(performance-no-int-to-ptr): the broker gives back what it got
+  // The broker gives back what it got.
+  return *reinterpret_cast<Row*>(token);  // NOLINT(performance-no-int-to-ptr)
 }
 
 }  // namespace
