@@ -313,10 +313,12 @@ Session::Received Session::receive() {
     if (gone || (one.prepares && !succeeded(result.get()))) s.prepared.erase(one.plan);
     if (out.error) continue;
     auto rows = s.answer(std::move(result), s.sent_in_transaction, one.sql);
-    if (rows && !one.prepares) out.rows.push_back(*std::move(rows));
-    if (rows) continue;
-    out.error = rows.error();
-    if (gone) out.error->disposition = Disposition::retry;  // the whole transaction, with a new plan
+    if (!rows) {
+      out.error = rows.error();
+      if (gone) out.error->disposition = Disposition::retry;  // the whole transaction, with a new plan
+    } else if (!one.prepares) {
+      out.rows.push_back(*std::move(rows));
+    }
   }
   if (whole) ResultHandle{PQgetResult(s.raw())};  // of the sync
   static_cast<void>(PQexitPipelineMode(s.raw()));
