@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <string>
 
 #include "tests/relay/rig.hpp"
+#include "tests/support/eventually.hpp"
 
 using namespace outbox;
 using namespace outbox::test;
@@ -43,8 +44,14 @@ TEST_CASE(
       "100000) n",
       pg::Params{}.text(topic));
   rig.eventually_none_pending(Millis{90'000});
-  const double beside = median_latency_ms(rig, topic, "beside");
+  // A floor rises two seconds later at the earliest, and once all that ran then in the server has ended,
+  // other tests' transactions too.
+  double beside = 0;
+  int tries = 0;
+  CHECK(happens_within(Millis{60'000}, [&] {
+    beside = median_latency_ms(rig, topic, "beside " + std::to_string(++tries));
+    return beside < 2 * before + 10;
+  }));
   MESSAGE("median ms from insert to SENT: before " << before << ", beside the old transaction " << beside);
-  CHECK(beside < 2 * before + 10);
   must(old.exec("COMMIT"));
 }
