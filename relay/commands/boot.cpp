@@ -9,6 +9,7 @@
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
+#include "relay/commands/configured.hpp"
 #include "relay/core/kafka_version.hpp"
 #include "relay/io/source_facts.hpp"
 
@@ -26,7 +27,7 @@ Result<relay::SourceFacts> look_at(const config::Pipeline& pipeline) {
   connect.application_name = "outboxd " + pipeline.name;
   auto session = pg::Session::connect(connect);
   if (!session) return failure(std::move(session.error()));
-  return relay::inspect(*session, *table, pg::parse_name(pipeline.source.partition_column).value_or(""));
+  return relay::inspect(*session, *table, partition_column_of(pipeline));
 }
 
 }  // namespace

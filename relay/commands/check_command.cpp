@@ -75,9 +75,7 @@ Result<pg::Session> connect(const config::Pipeline& pipeline) {
 std::vector<relay::WaitingTopic> examine_table(pg::Session& session, const config::Pipeline& pipeline,
                                                const relay::JudgeLimits& limits, Findings& out) {
   const auto table = pg::parse_table_name(pipeline.source.table).value();
-  if (const auto fit =
-          relay::inspect(session, table, pg::parse_name(pipeline.source.partition_column).value_or(""));
-      !fit) {
+  if (const auto fit = relay::inspect(session, table, partition_column_of(pipeline)); !fit) {
     out.push_back(failed("table.fit", fit.error()));
     return {};
   }

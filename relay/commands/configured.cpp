@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 
+#include "pg/identifier.hpp"
 #include "relay/commands/value_checks.hpp"
 
 namespace outbox::commands {
@@ -65,6 +66,10 @@ tl::expected<std::vector<config::Pipeline>, ExitCode> pipelines_or_report(const 
   const auto loaded = load_or_report(file);
   if (!loaded) return tl::unexpected(loaded.error());
   return select_or_report(loaded->config, name);
+}
+
+std::string partition_column_of(const config::Pipeline& pipeline) {
+  return pg::parse_name(pipeline.source.partition_column).value_or("");
 }
 
 ExitCode report(const std::string& pipeline, const Error& error) {

@@ -28,6 +28,9 @@ namespace outbox::commands {
 [[nodiscard]] tl::expected<std::vector<config::Pipeline>, ExitCode> pipelines_or_report(
     const std::string& file, const std::string& name);
 
+/// The column in which a row names its partition, as the database has its name; empty: none.
+[[nodiscard]] std::string partition_column_of(const config::Pipeline& pipeline);
+
 /// "outboxd: payments: no such table …" on standard error; answers the exit code of `error`.
 ExitCode report(const std::string& pipeline, const Error& error);
 

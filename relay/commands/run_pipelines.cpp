@@ -15,6 +15,7 @@
 #include "pg/session.hpp"
 #include "relay/admin/admin.hpp"
 #include "relay/commands/boot.hpp"
+#include "relay/commands/configured.hpp"
 #include "relay/commands/credentials.hpp"
 #include "relay/commands/service.hpp"
 #include "relay/commands/summary.hpp"
@@ -92,7 +93,7 @@ relay::PostgresSourceOptions source_options(const config::Pipeline& p, std::uint
   relay::PostgresSourceOptions options;
   options.connect = {.uri = p.postgres.uri, .application_name = "outboxd " + p.name};
   options.table = pg::parse_table_name(p.source.table).value();
-  options.partition_column = pg::parse_name(p.source.partition_column).value_or("");
+  options.partition_column = partition_column_of(p);
   options.connections = p.postgres.connections;
   options.statements = p.postgres.prepared == config::Prepared::named ? relay::Statements::prepared
                                                                       : relay::Statements::unnamed;

@@ -7,6 +7,7 @@
 #include "base/crash_point.hpp"
 
 namespace outbox::relay {
+
 void Claimer::set_lanes(const LaneSet& lanes) {
   lanes_ = lanes;
   bench_.plan.set_lanes(tenure_.lanes(), lanes_);

@@ -258,10 +258,13 @@ void Topics::refresh(Topic& topic, MonoTime now) {
   topic.unsure_again = now + unsure_again_after;
   bench_.broker.look_up(topic.name, [this, &topic, asked = now](Result<TopicFacts> facts) {
     topic.refreshing = false;
+    const bool awaited = topic.unsure_since.has_value();
     if (facts && topic.unsure_since <= asked) topic.unsure_since.reset();
     if (facts && facts->state == TopicState::present && topic.state == Topic::State::ready) {
       take_facts(topic, *facts, asked);
       if (topic.partitions_seen != topic.partitions) topic.state = Topic::State::draining;
+    } else if (facts && awaited && topic.state == Topic::State::ready) {
+      hold(topic, facts->reason);  // nothing of it may be published that could be refused, and so tell
     } else {
       topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
     }

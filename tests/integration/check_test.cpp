@@ -356,10 +356,20 @@ TEST_CASE("check finds 34: a topic that is missing under the name that the relay
                                                                          topic + ")"));
 }
 
+TEST_CASE("check finds 37: a column for the row's partition that is of another type") {
+  const Place place{.source = "partition_column: shelf"};
+  const auto result = seeded("ALTER TABLE outbox_msg ADD COLUMN shelf bigint", place);
+  finds(result, "table.fit", "error");
+  CHECK(
+      result.of("table.fit")["found"] ==
+      "column \"shelf\" of \"public\".\"outbox_msg\", which source.partition_column names, is of type bigint "
+      "(42804)");
+  finds(seeded("ALTER TABLE outbox_msg ADD COLUMN shelf int", place), "table.fit", "ok");
+}
+
 TEST_CASE(
     "check finds 35, 36, 38 and 39: a topic that the relay may not see, one that it may not write, once the "
-    "cluster "
-    "tells, and a ledger likewise, or that it may not read") {
+    "cluster tells, and a ledger likewise, or that it may not read") {
   KafkaCluster kafka(
       {.settings = {"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                     "super.users=User:ANONYMOUS"},
@@ -439,17 +449,6 @@ TEST_CASE(
   finds(absent, "kafka.ledger", "note");
   CHECK(absent.of("kafka.ledger")["advice"].get<std::string>().find("cleanup.policy=compact") !=
         std::string::npos);
-}
-
-TEST_CASE("check finds 37: a column for the row's partition that is of another type") {
-  const Place place{.source = "partition_column: shelf"};
-  const auto result = seeded("ALTER TABLE outbox_msg ADD COLUMN shelf bigint", place);
-  finds(result, "table.fit", "error");
-  CHECK(
-      result.of("table.fit")["found"] ==
-      "column \"shelf\" of \"public\".\"outbox_msg\", which source.partition_column names, is of type bigint "
-      "(42804)");
-  finds(seeded("ALTER TABLE outbox_msg ADD COLUMN shelf int", place), "table.fit", "ok");
 }
 
 TEST_CASE(

@@ -69,6 +69,17 @@ struct Bench {
     database.commit(id);
     return id;
   }
+  RowId insert_for(Partition asked, const std::string& key) {
+    StoredRow row;
+    row.topic = "t";
+    row.key = key;
+    row.body = "1";
+    row.shard = Shard{1};
+    row.asked = asked;
+    const RowId id = database.insert(row);
+    database.commit(id);
+    return id;
+  }
   [[nodiscard]] RowStatus status(RowId id) { return database.row(id).status; }
   void run(Millis time) { clock.run(clock.now() + time); }
 
@@ -176,20 +187,32 @@ TEST_CASE("a row that names a partition which its topic has only just got goes t
   bench.run(1s);
   CHECK(bench.status(RowId{1}) == RowStatus::sent);
   bench.kafka.create("t", 4);
-  StoredRow row;
-  row.topic = "t";
-  row.key = "k2";
-  row.body = "to the new one";
-  row.shard = Shard{1};
-  row.asked = Partition{2};
-  const RowId id = bench.database.insert(row);
-  row.key = "k3";
-  row.asked = Partition{4};
-  const RowId beyond = bench.database.insert(row);
-  bench.database.commit(id);
-  bench.database.commit(beyond);
+  const RowId id = bench.insert_for(Partition{2}, "k2");
+  const RowId beyond = bench.insert_for(Partition{4}, "k3");
   bench.run(2s);
   CHECK(bench.status(id) == RowStatus::sent);
   CHECK(bench.kafka.find("t")->logs[2].size() >= 1);
   CHECK(bench.status(beyond) == RowStatus::dead);
+}
+
+TEST_CASE(
+    "a topic that is gone is held, also where the first row that waits for it does not fit what it was") {
+  Deliver deliver = Deliver::at_least_once;
+  SUBCASE("at least once") {
+    deliver = Deliver::at_least_once;
+  }
+  SUBCASE("exactly once") {
+    deliver = Deliver::exactly_once;
+  }
+  Bench bench({}, deliver);
+  CHECK(bench.insert("t", "k", "first") == RowId{1});
+  bench.run(1s);
+  CHECK(bench.status(RowId{1}) == RowStatus::sent);
+  bench.kafka.remove("t");
+  const RowId row = bench.insert_for(Partition{2}, "k2");
+  bench.run(5s);
+  CHECK(bench.status(row) == RowStatus::held);
+  bench.kafka.create("t", 4);
+  bench.run(60s);
+  CHECK(bench.status(row) == RowStatus::sent);
 }

@@ -40,6 +40,7 @@ class FakeKafka {
     topic.partitions = partitions;
     return topic;
   }
+  void remove(const std::string& name) { topics_.erase(name); }
   [[nodiscard]] KafkaTopic* find(const std::string& name) {
     const auto at = topics_.find(name);
     return at == topics_.end() ? nullptr : &at->second;
