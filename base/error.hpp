@@ -1,7 +1,7 @@
 #pragma once
 // What went wrong, and what the caller does next. An Error is classed by its disposition (what it ruins),
 // never by the library it came from; the two tables that class foreign codes are pg/sqlstate.hpp and
-// relay/core/kafka_errors.hpp.
+// relay/core/kafka/errors.hpp.
 
 #include <string>
 #include <string_view>

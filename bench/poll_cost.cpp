@@ -4,7 +4,7 @@
 #include <chrono>
 #include <future>
 
-#include "relay/io/source_sql.hpp"
+#include "relay/postgres/source_sql.hpp"
 
 namespace bench {
 namespace {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "relay/io/mark_rows.hpp"
-#include "relay/io/source_sql.hpp"
+#include "relay/postgres/mark_rows.hpp"
+#include "relay/postgres/source_sql.hpp"
 
 namespace bench {
 namespace {

@@ -1,6 +1,12 @@
 # Run by outbox_embed_sql(): writes OUT/FOLDER.hpp and OUT/FOLDER.cpp from FILES.
-#   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text, sha256}; extern const std::span<const File> all; }
-# A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_".
+#   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text, sha256}; std::span<const File> all(); }
+# A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_". A nested FOLDER is a nested
+# namespace; but the folders of sql/queries share outbox::sql::queries, which has no `all`.
+if(FOLDER MATCHES "^queries/")
+  set(namespace queries)
+else()
+  string(REPLACE "/" "::" namespace ${FOLDER})
+endif()
 set(declarations "")
 set(definitions "")
 set(entries "")
@@ -31,32 +37,38 @@ foreach(file IN LISTS FILES)
   string(APPEND entries "    {\"${stem}\", ${symbol}, \"${sha256}\"},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-file(WRITE ${OUT}/${FOLDER}.hpp.new "// Generated from sql/${FOLDER} at build time.
-#pragma once
-#include <span>
-#include <string_view>
-namespace outbox::sql::${FOLDER} {
-${declarations}
-struct File {
+set(list_declaration "")
+set(list_definition "")
+if(NOT namespace STREQUAL "queries")
+  set(list_declaration "struct File {
   std::string_view name;  ///< the file's name without .sql
   std::string_view text;
   std::string_view sha256;  ///< of the file's bytes, lower-case hex
 };
 /// Every file, ordered by name.
 std::span<const File> all();
-}  // namespace outbox::sql::${FOLDER}
 ")
-file(WRITE ${OUT}/${FOLDER}.cpp.new "#include \"sql/${FOLDER}.hpp\"
-
-#include <array>
-namespace outbox::sql::${FOLDER} {
-${definitions}
-std::span<const File> all() {
+  set(list_definition "std::span<const File> all() {
   static const std::array<File, ${count}> files{{
 ${entries}  }};
   return files;
 }
-}  // namespace outbox::sql::${FOLDER}
+")
+endif()
+file(WRITE ${OUT}/${FOLDER}.hpp.new "// Generated from sql/${FOLDER} at build time.
+#pragma once
+#include <span>
+#include <string_view>
+namespace outbox::sql::${namespace} {
+${declarations}
+${list_declaration}}  // namespace outbox::sql::${namespace}
+")
+file(WRITE ${OUT}/${FOLDER}.cpp.new "#include \"sql/${FOLDER}.hpp\"
+
+#include <array>
+namespace outbox::sql::${namespace} {
+${definitions}
+${list_definition}}  // namespace outbox::sql::${namespace}
 ")
 file(COPY_FILE ${OUT}/${FOLDER}.hpp.new ${OUT}/${FOLDER}.hpp ONLY_IF_DIFFERENT)
 file(COPY_FILE ${OUT}/${FOLDER}.cpp.new ${OUT}/${FOLDER}.cpp ONLY_IF_DIFFERENT)

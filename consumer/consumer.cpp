@@ -4,11 +4,11 @@
 #include <optional>
 #include <thread>
 
-#include "consumer/consumer_loop.hpp"
 #include "consumer/core/kafka_settings.hpp"
-#include "consumer/horizon_watch.hpp"
-#include "consumer/kafka_subscription.hpp"
-#include "consumer/upkeep_timer.hpp"
+#include "consumer/inbox/upkeep_timer.hpp"
+#include "consumer/kafka/horizon_watch.hpp"
+#include "consumer/kafka/subscription.hpp"
+#include "consumer/loop/consumer_loop.hpp"
 
 namespace outbox {
 namespace {

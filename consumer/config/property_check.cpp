@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer/kafka_handles.hpp"
+#include "consumer/kafka/handles.hpp"
 #include "options/suggest.hpp"
 
 namespace outbox::config {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "relay/io/http_server.hpp"
-#include "relay/io/kafka_broker.hpp"
-#include "relay/io/postgres_source.hpp"
-#include "relay/io/survey.hpp"
+#include "relay/http/http_server.hpp"
+#include "relay/kafka/broker.hpp"
 #include "relay/log/recent.hpp"
 #include "relay/metrics/process_figures.hpp"
+#include "relay/postgres/postgres_source.hpp"
+#include "relay/postgres/survey.hpp"
 #include "relay/shell/pipeline.hpp"
 
 namespace outbox::relay {

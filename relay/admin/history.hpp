@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-#include "relay/core/histogram.hpp"
+#include "relay/core/health/histogram.hpp"
 
 namespace outbox::relay {
 

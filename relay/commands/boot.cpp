@@ -10,8 +10,8 @@
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
 #include "relay/commands/configured.hpp"
-#include "relay/core/kafka_version.hpp"
-#include "relay/io/source_facts.hpp"
+#include "relay/core/kafka/version.hpp"
+#include "relay/postgres/source_facts.hpp"
 
 namespace outbox::commands {
 namespace {

@@ -14,11 +14,11 @@
 #include "relay/commands/configured.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
 #include "relay/commands/topic_options.hpp"
-#include "relay/core/kafka_version.hpp"
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
+#include "relay/core/kafka/version.hpp"
 #include "relay/doctor/judge.hpp"
-#include "relay/io/source_facts.hpp"
-#include "sql/queries.hpp"
+#include "relay/postgres/source_facts.hpp"
+#include "sql/queries/relay.hpp"
 
 namespace outbox::commands {
 namespace {

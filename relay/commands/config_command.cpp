@@ -10,7 +10,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/config/print.hpp"
-#include "relay/core/kafka_version.hpp"
+#include "relay/core/kafka/version.hpp"
 #include "relay/metrics/metrics_manual.hpp"
 
 namespace outbox::commands {

@@ -9,7 +9,7 @@
 #include "relay/commands/consumer_database.hpp"
 #include "relay/commands/consumer_dead_command.hpp"
 #include "relay/commands/consumer_purge_command.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/consumer.hpp"
 
 namespace outbox::commands {
 namespace {

@@ -12,7 +12,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/consumer_database.hpp"
 #include "relay/log/line.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/consumer.hpp"
 
 namespace outbox::commands {
 namespace {

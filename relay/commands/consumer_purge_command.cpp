@@ -13,7 +13,7 @@
 #include "pg/identifier.hpp"
 #include "relay/commands/consumer_database.hpp"
 #include "relay/commands/operation.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/consumer.hpp"
 
 namespace outbox::commands {
 namespace {

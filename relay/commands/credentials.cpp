@@ -8,7 +8,7 @@
 #include "pg/session.hpp"
 #include "relay/config/load.hpp"
 #include "relay/config/options.hpp"
-#include "relay/core/kafka_properties.hpp"
+#include "relay/core/kafka/properties.hpp"
 
 namespace outbox::commands {
 namespace {

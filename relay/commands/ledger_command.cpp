@@ -14,8 +14,9 @@
 #include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
-#include "relay/io/kafka_ledger.hpp"
-#include "sql/queries.hpp"
+#include "relay/kafka/ledger.hpp"
+#include "sql/queries/operator.hpp"
+#include "sql/queries/relay.hpp"
 
 namespace outbox::commands {
 namespace {

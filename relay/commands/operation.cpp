@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "relay/commands/person.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/operator.hpp"
 
 namespace outbox::commands {
 namespace {

@@ -16,7 +16,7 @@
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/operation.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/operator.hpp"
 
 namespace outbox::commands {
 namespace {

@@ -23,11 +23,11 @@
 #include "relay/commands/upkeep_log.hpp"
 #include "relay/commands/value_checks.hpp"
 #include "relay/config/changes.hpp"
-#include "relay/io/asio_loop.hpp"
-#include "relay/io/kafka_broker.hpp"
-#include "relay/io/kafka_transactor.hpp"
-#include "relay/io/postgres_source.hpp"
-#include "relay/io/survey.hpp"
+#include "relay/host/asio_loop.hpp"
+#include "relay/kafka/broker.hpp"
+#include "relay/kafka/transactor.hpp"
+#include "relay/postgres/postgres_source.hpp"
+#include "relay/postgres/survey.hpp"
 #include "relay/shell/pipeline.hpp"
 
 namespace outbox::commands {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "relay/io/kafka_broker.hpp"
-#include "relay/io/service_notify.hpp"
-#include "relay/io/survey.hpp"
+#include "relay/host/systemd_notify.hpp"
+#include "relay/kafka/broker.hpp"
 #include "relay/log/log.hpp"
+#include "relay/postgres/survey.hpp"
 #include "relay/shell/pipeline.hpp"
 
 namespace outbox::commands {

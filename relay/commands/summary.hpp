@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "relay/core/histogram.hpp"
-#include "relay/io/survey.hpp"
+#include "relay/core/health/histogram.hpp"
 #include "relay/log/log.hpp"
+#include "relay/postgres/survey.hpp"
 #include "relay/shell/pipeline.hpp"
 
 namespace outbox::commands {

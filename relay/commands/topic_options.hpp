@@ -5,8 +5,8 @@
 
 #include "base/result.hpp"
 #include "relay/config/config.hpp"
-#include "relay/core/topic_map.hpp"
-#include "relay/io/kafka_options.hpp"
+#include "relay/core/message/topic_map.hpp"
+#include "relay/kafka/options.hpp"
 
 namespace outbox::commands {
 

@@ -1,8 +1,8 @@
 #pragma once
 // The log lines of a table's upkeep. Pure, but for the logger. Thread: any.
 
-#include "relay/io/upkeep_options.hpp"
 #include "relay/log/log.hpp"
+#include "relay/postgres/upkeep_options.hpp"
 
 namespace outbox::commands {
 

@@ -9,8 +9,8 @@
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
 #include "relay/commands/topic_options.hpp"
-#include "relay/core/kafka_properties.hpp"
-#include "relay/io/listen_address.hpp"
+#include "relay/core/kafka/properties.hpp"
+#include "relay/http/listen_address.hpp"
 
 namespace outbox::commands {
 namespace {

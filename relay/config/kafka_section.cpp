@@ -1,7 +1,7 @@
 #include "relay/config/kafka_section.hpp"
 
 #include "options/suggest.hpp"
-#include "relay/core/kafka_properties.hpp"
+#include "relay/core/kafka/properties.hpp"
 
 namespace outbox::config {
 namespace {

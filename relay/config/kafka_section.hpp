@@ -10,7 +10,7 @@
 
 namespace outbox::config {
 
-/// Takes every property that relay/core/kafka_properties.hpp lets pass, and asks for bootstrap.servers. `map`
+/// Takes every property that relay/core/kafka/properties.hpp lets pass, and asks for bootstrap.servers. `map`
 /// is the pipeline's mapping, `where` its name in faults.
 void read_kafka(SectionReader& reader, const YamlNode& map, const std::string& where, Pipeline& pipeline,
                 Origins& origins);

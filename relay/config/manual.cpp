@@ -1,7 +1,7 @@
 #include "options/option_manual.hpp"
 #include "relay/config/options.hpp"
 #include "relay/config/print.hpp"
-#include "relay/core/kafka_properties.hpp"
+#include "relay/core/kafka/properties.hpp"
 
 namespace outbox::config {
 namespace {

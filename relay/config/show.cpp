@@ -4,7 +4,7 @@
 #include "relay/config/options.hpp"
 #include "relay/config/print.hpp"
 #include "relay/config/secrets.hpp"
-#include "relay/core/kafka_properties.hpp"
+#include "relay/core/kafka/properties.hpp"
 
 namespace outbox::config {
 namespace {

@@ -87,7 +87,7 @@ struct Lease {
   Epoch epoch;
 };
 
-/// What a failed delivery means; the table is relay/core/kafka_errors.hpp.
+/// What a failed delivery means; the table is relay/core/kafka/errors.hpp.
 enum class Refusal {
   unsent,    ///< purged or the producer ended: it may or may not be in Kafka; send it again
   message,   ///< this message, or one of its batch, will never be taken (too large, invalid)

@@ -9,7 +9,7 @@
 #include "relay/config/config.hpp"
 #include "relay/doctor/finding.hpp"
 #include "relay/doctor/postgres_facts.hpp"
-#include "relay/io/kafka_cluster_facts.hpp"
+#include "relay/kafka/cluster_facts.hpp"
 
 namespace outbox::relay {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "relay/core/topic_name.hpp"
+#include "relay/core/message/topic_name.hpp"
 #include "relay/doctor/judge.hpp"
 #include "relay/doctor/topic_settings.hpp"
 

@@ -1,4 +1,4 @@
-#include "relay/core/kafka_properties.hpp"
+#include "relay/core/kafka/properties.hpp"
 #include "relay/doctor/judge.hpp"
 
 namespace outbox::relay {

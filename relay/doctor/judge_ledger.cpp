@@ -1,11 +1,11 @@
 // The ledger's topic (`delivery: exactly_once`). What `run` refuses is an error here, what it mends where it
 // has the right to is a warning.
 //
-// Source: relay/io/kafka_ledger_topic.cpp, which refuses and mends.
+// Source: relay/kafka/ledger_topic.cpp, which refuses and mends.
 
 #include <algorithm>
 
-#include "relay/core/ledger.hpp"
+#include "relay/core/lanes/ledger.hpp"
 #include "relay/doctor/judge.hpp"
 #include "relay/doctor/topic_settings.hpp"
 

@@ -1,7 +1,8 @@
 #include "relay/doctor/postgres_facts.hpp"
 
-#include "relay/io/survey_facts.hpp"
-#include "sql/queries.hpp"
+#include "relay/postgres/survey_facts.hpp"
+#include "sql/queries/operator.hpp"
+#include "sql/queries/relay.hpp"
 
 namespace outbox::relay {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "relay/doctor/finding.hpp"
-#include "relay/io/kafka_cluster_facts.hpp"
+#include "relay/kafka/cluster_facts.hpp"
 
 namespace outbox::relay {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "relay/io/kafka_statistics.hpp"
-#include "relay/io/survey_facts.hpp"
-#include "relay/io/upkeep_options.hpp"
+#include "relay/kafka/statistics.hpp"
 #include "relay/metrics/exposition.hpp"
 #include "relay/metrics/process_figures.hpp"
+#include "relay/postgres/survey_facts.hpp"
+#include "relay/postgres/upkeep_options.hpp"
 #include "relay/shell/figures.hpp"
 
 namespace outbox::relay {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "relay/core/histogram.hpp"
+#include "relay/core/health/histogram.hpp"
 #include "relay/metrics/metric_table.hpp"
 
 namespace outbox::relay {

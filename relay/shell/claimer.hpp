@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "relay/core/tenure.hpp"
+#include "relay/core/lanes/tenure.hpp"
 #include "relay/shell/queues.hpp"
 #include "relay/shell/workbench.hpp"
 

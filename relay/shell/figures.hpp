@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "relay/core/histogram.hpp"
-#include "relay/core/progress.hpp"
+#include "relay/core/health/histogram.hpp"
+#include "relay/core/health/progress.hpp"
 #include "relay/core/types.hpp"
 
 namespace outbox::relay {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "relay/core/tenure.hpp"
+#include "relay/core/lanes/tenure.hpp"
+#include "relay/ports/transactor.hpp"
 #include "relay/shell/workbench.hpp"
-#include "relay/transactor.hpp"
 
 namespace outbox::relay {
 

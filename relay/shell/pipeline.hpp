@@ -16,7 +16,7 @@
 #include <memory>
 #include <optional>
 
-#include "relay/core/tenure.hpp"
+#include "relay/core/lanes/tenure.hpp"
 #include "relay/shell/claimer.hpp"
 #include "relay/shell/marker.hpp"
 #include "relay/shell/publisher.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/crash_point.hpp"
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 
 namespace outbox::relay {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 
 namespace outbox::relay {
 namespace {

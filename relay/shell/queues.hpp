@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "relay/core/envelope.hpp"
+#include "relay/core/message/envelope.hpp"
 #include "relay/shell/settler.hpp"
 #include "relay/shell/topics.hpp"
 #include "relay/shell/workbench.hpp"

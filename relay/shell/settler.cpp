@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.hpp"
-#include "relay/core/text.hpp"
+#include "relay/core/message/text.hpp"
 
 namespace outbox::relay {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "relay/core/stragglers.hpp"
+#include "relay/core/kafka/stragglers.hpp"
 #include "relay/shell/workbench.hpp"
 
 namespace outbox::relay {

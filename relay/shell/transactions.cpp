@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 
 namespace outbox::relay {
 namespace {

@@ -7,12 +7,14 @@
 #include <functional>
 #include <string>
 
-#include "relay/core/claim_floors.hpp"
-#include "relay/core/claim_plan.hpp"
-#include "relay/core/flight.hpp"
-#include "relay/core/gate.hpp"
+#include "relay/core/claim/claim_floors.hpp"
+#include "relay/core/claim/claim_plan.hpp"
+#include "relay/core/claim/flight.hpp"
+#include "relay/core/claim/gate.hpp"
 #include "relay/log/log.hpp"
-#include "relay/ports.hpp"
+#include "relay/ports/broker.hpp"
+#include "relay/ports/loop.hpp"
+#include "relay/ports/source.hpp"
 #include "relay/shell/figures.hpp"
 
 namespace outbox::relay {

@@ -1,7 +1,7 @@
 -- Counts how often rows became PENDING that a relay had seen and passed.
 -- Filled in: schema, table, source. Locks: none beyond CREATE.
 
--- A relay may leave out of a claim what lies below an id that it has worked up to (relay/core/claim_floors.hpp). Rows that
+-- A relay may leave out of a claim what lies below an id that it has worked up to (relay/core/claim/claim_floors.hpp). Rows that
 -- are let go again lie below. So whoever lets rows go counts up, in the same transaction, and first of all, so that two of
 -- them wait for one another before they hold anything else; a claim that knows another count ignores its ids, in its own
 -- snapshot. So no later row of a key can be claimed before the earlier ones.

@@ -1,6 +1,6 @@
 // The loop over the stand-in for Kafka and a real PostgreSQL: what a real group does rarely, at will.
 
-#include "consumer/consumer_loop.hpp"
+#include "consumer/loop/consumer_loop.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "consumer/subscription.hpp"
+#include "consumer/core/subscription.hpp"
 #include "letters.hpp"
 
 namespace outbox::test {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "consumer/core/kafka_settings.hpp"
-#include "consumer/kafka_subscription.hpp"
+#include "consumer/kafka/subscription.hpp"
 #include "fake_subscription.hpp"
 #include "kafka_letters.hpp"
 #include "tests/support/eventually.hpp"

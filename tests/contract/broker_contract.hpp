@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "relay/ports.hpp"
+#include "relay/ports/broker.hpp"
 
 namespace outbox::test {
 

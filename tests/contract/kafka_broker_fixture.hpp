@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "relay/io/kafka_broker.hpp"
+#include "relay/kafka/broker.hpp"
 #include "tests/contract/broker_contract.hpp"
 #include "tests/support/kafka.hpp"
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "relay/core/kafka_errors.hpp"
-#include "relay/io/kafka_producer.hpp"
+#include "relay/core/kafka/errors.hpp"
+#include "relay/kafka/producer.hpp"
 #include "tests/contract/kafka_broker_fixture.hpp"
 
 using namespace outbox;

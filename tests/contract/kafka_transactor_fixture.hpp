@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "relay/io/kafka_producer.hpp"
-#include "relay/io/kafka_transactor.hpp"
+#include "relay/kafka/producer.hpp"
+#include "relay/kafka/transactor.hpp"
 #include "tests/contract/transactor_contract.hpp"
 #include "tests/support/kafka.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "relay/ports.hpp"
+#include "relay/ports/loop.hpp"
 
 namespace outbox::test {
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "relay/io/asio_loop.hpp"
+#include "relay/host/asio_loop.hpp"
 #include "tests/contract/loop_contract.hpp"
 #include "tests/support/fakes/sim_loop.hpp"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "relay/io/postgres_source.hpp"
+#include "relay/postgres/postgres_source.hpp"
 #include "tests/contract/source_contract.hpp"
 #include "tests/support/postgres.hpp"
 

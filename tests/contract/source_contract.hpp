@@ -1,6 +1,7 @@
 #pragma once
-// The laws of the port Source (relay/ports.hpp), as doctest cases over a World: the real outbox table, or the
-// fake that the simulation runs on. A file that names its world says OUTBOX_SOURCE_CONTRACT(World) once.
+// The laws of the port Source (relay/ports/source.hpp), as doctest cases over a World: the real outbox table,
+// or the fake that the simulation runs on. A file that names its world says OUTBOX_SOURCE_CONTRACT(World)
+// once.
 //
 // A World starts empty with a started source, and has:
 //   std::int64_t insert(const NewRow&)           commits a row, returns its id
@@ -27,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "relay/ports.hpp"
+#include "relay/ports/source.hpp"
 
 namespace outbox::test {
 

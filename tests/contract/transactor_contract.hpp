@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "relay/transactor.hpp"
+#include "relay/ports/transactor.hpp"
 #include "tests/contract/broker_contract.hpp"
 
 namespace outbox::test {

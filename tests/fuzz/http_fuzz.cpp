@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "relay/io/http_connection.hpp"
-#include "relay/io/listen_address.hpp"
+#include "relay/http/http_connection.hpp"
+#include "relay/http/listen_address.hpp"
 #include "relay/metrics/exposition.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 #include "cli.hpp"
 #include "pg/identifier.hpp"
 #include "relay/commands/status/status.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/operator.hpp"
 #include "tests/support/postgres.hpp"
 
 using namespace outbox::test;

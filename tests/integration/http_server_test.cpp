@@ -1,4 +1,4 @@
-#include "relay/io/http_server.hpp"
+#include "relay/http/http_server.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "relay/io/source_sql.hpp"
+#include "relay/postgres/source_sql.hpp"
 #include "tests/contract/postgres_world.hpp"
 
 using namespace outbox;

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "relay/io/source_facts.hpp"
+#include "relay/postgres/source_facts.hpp"
 #include "tests/contract/postgres_world.hpp"
 
 using namespace outbox;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "relay/io/source_sql.hpp"
+#include "relay/postgres/source_sql.hpp"
 #include "tests/contract/postgres_world.hpp"
 
 using namespace outbox;

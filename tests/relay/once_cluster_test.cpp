@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/crash_point.hpp"
-#include "relay/core/ledger.hpp"
+#include "relay/core/lanes/ledger.hpp"
 #include "tests/relay/once.hpp"
 
 using namespace outbox;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 #include "tests/relay/rig.hpp"
 
 using namespace outbox;

@@ -8,8 +8,8 @@
 #include <array>
 #include <map>
 
-#include "relay/io/asio_loop.hpp"
-#include "relay/io/postgres_source.hpp"
+#include "relay/host/asio_loop.hpp"
+#include "relay/postgres/postgres_source.hpp"
 #include "relay/shell/pipeline.hpp"
 #include "tests/integration/sql_fixture.hpp"
 #include "tests/support/eventually.hpp"

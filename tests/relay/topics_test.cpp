@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 #include "tests/relay/rig.hpp"
 
 using namespace outbox;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 #include "tests/sim/world.hpp"
 
 using namespace outbox;

@@ -1,4 +1,4 @@
-#include "relay/io/claim_budget.hpp"
+#include "relay/postgres/claim_budget.hpp"
 
 #include <doctest/doctest.h>
 

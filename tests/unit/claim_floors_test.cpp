@@ -1,4 +1,4 @@
-#include "relay/core/claim_floors.hpp"
+#include "relay/core/claim/claim_floors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/core/claim_plan.hpp"
+#include "relay/core/claim/claim_plan.hpp"
 
 #include <doctest/doctest.h>
 

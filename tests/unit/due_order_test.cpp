@@ -1,4 +1,4 @@
-#include "relay/core/due_order.hpp"
+#include "relay/core/claim/due_order.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/core/envelope.hpp"
+#include "relay/core/message/envelope.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/core/flight.hpp"
+#include "relay/core/claim/flight.hpp"
 
 #include <doctest/doctest.h>
 

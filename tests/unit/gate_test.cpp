@@ -1,4 +1,4 @@
-#include "relay/core/gate.hpp"
+#include "relay/core/claim/gate.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/core/histogram.hpp"
+#include "relay/core/health/histogram.hpp"
 
 #include <doctest/doctest.h>
 

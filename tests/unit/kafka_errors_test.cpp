@@ -1,10 +1,10 @@
-#include "relay/core/kafka_errors.hpp"
-
 #include <doctest/doctest.h>
 
 #include <map>
 #include <set>
 #include <string>
+
+#include "relay/core/kafka/errors.hpp"
 
 using namespace outbox;
 using namespace outbox::relay;

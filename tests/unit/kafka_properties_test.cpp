@@ -1,10 +1,10 @@
-#include "relay/core/kafka_properties.hpp"
-
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 #include <vector>
+
+#include "relay/core/kafka/properties.hpp"
 
 using namespace outbox::relay;
 

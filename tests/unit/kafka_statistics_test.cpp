@@ -1,8 +1,8 @@
-#include "relay/io/kafka_statistics.hpp"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "relay/kafka/statistics.hpp"
 
 using namespace outbox;
 using namespace outbox::relay;

@@ -1,6 +1,6 @@
-#include "relay/core/kafka_version.hpp"
-
 #include <doctest/doctest.h>
+
+#include "relay/core/kafka/version.hpp"
 
 using namespace outbox::relay;
 

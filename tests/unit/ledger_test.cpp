@@ -1,4 +1,4 @@
-#include "relay/core/ledger.hpp"
+#include "relay/core/lanes/ledger.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/io/listen_address.hpp"
+#include "relay/http/listen_address.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/core/partitioner.hpp"
+#include "relay/core/kafka/partitioner.hpp"
 
 #include <doctest/doctest.h>
 

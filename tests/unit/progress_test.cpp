@@ -1,4 +1,4 @@
-#include "relay/core/progress.hpp"
+#include "relay/core/health/progress.hpp"
 
 #include <doctest/doctest.h>
 

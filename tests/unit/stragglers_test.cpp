@@ -1,4 +1,4 @@
-#include "relay/core/stragglers.hpp"
+#include "relay/core/kafka/stragglers.hpp"
 
 #include <doctest/doctest.h>
 

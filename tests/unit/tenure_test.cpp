@@ -1,4 +1,4 @@
-#include "relay/core/tenure.hpp"
+#include "relay/core/lanes/tenure.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "relay/io/text_array.hpp"
+#include "relay/postgres/text_array.hpp"
 
 #include <doctest/doctest.h>
 

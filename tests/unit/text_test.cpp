@@ -1,4 +1,4 @@
-#include "relay/core/text.hpp"
+#include "relay/core/message/text.hpp"
 
 #include <doctest/doctest.h>
 

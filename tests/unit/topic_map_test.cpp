@@ -1,4 +1,4 @@
-#include "relay/core/topic_map.hpp"
+#include "relay/core/message/topic_map.hpp"
 
 #include <doctest/doctest.h>
 

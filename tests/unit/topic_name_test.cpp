@@ -1,4 +1,4 @@
-#include "relay/core/topic_name.hpp"
+#include "relay/core/message/topic_name.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sql/queries.hpp"
+#include "sql/queries/operator.hpp"
 
 namespace outbox::commands {
 namespace {

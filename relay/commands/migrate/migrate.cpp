@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "relay/commands/migrate/migration_script.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/migrate.hpp"
 
 namespace outbox::relay {
 namespace {

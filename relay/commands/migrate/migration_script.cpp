@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 #include "sql/migrations.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/migrate.hpp"
 #include "sql/roles.hpp"
 
 namespace outbox::relay {

@@ -43,7 +43,8 @@ struct View {
 enum class ViewChange { none, made, replaced };
 /// Shape: idempotent. A view that was made by another mapping is replaced in one transaction, its grants
 /// kept; inserts wait meanwhile. Errors: as render_view(); fatal: something else has that name; the table has
-/// no such column; no right. retry: a lock could not be had in time. Source: sql/queries/migrate_view*.sql
+/// no such column; no right. retry: a lock could not be had in time. Source:
+/// sql/queries/migrate/migrate_view*.sql
 [[nodiscard]] Result<ViewChange> make_view(pg::Session& session, const View& view,
                                            const MigrateOptions& options);
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "relay/commands/migrate/view.hpp"
-#include "relay/core/topic_name.hpp"
+#include "relay/core/message/topic_name.hpp"
 
 namespace outbox::relay {
 namespace {

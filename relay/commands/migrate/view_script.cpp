@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "relay/commands/migrate/migration_script.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/migrate.hpp"
 
 namespace outbox::relay {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "pg/identifier.hpp"
 #include "relay/commands/reconcile/outbox_side.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/reconcile.hpp"
 
 namespace outbox::commands {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sql/queries.hpp"
+#include "sql/queries/reconcile.hpp"
 
 namespace outbox::commands {
 namespace {

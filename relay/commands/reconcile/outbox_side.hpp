@@ -15,7 +15,7 @@
 #include "base/uuid.hpp"
 #include "pg/identifier.hpp"
 #include "relay/commands/reconcile/cursor.hpp"
-#include "relay/core/topic_map.hpp"
+#include "relay/core/message/topic_map.hpp"
 
 namespace outbox::commands {
 

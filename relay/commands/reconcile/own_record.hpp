@@ -8,7 +8,7 @@
 
 #include "base/digest.hpp"
 #include "base/uuid.hpp"
-#include "relay/io/kafka_reader.hpp"
+#include "relay/kafka/reader.hpp"
 
 namespace outbox::commands {
 

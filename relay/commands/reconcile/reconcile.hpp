@@ -11,7 +11,7 @@
 #include "relay/commands/reconcile/account.hpp"
 #include "relay/commands/reconcile/consumer_side.hpp"
 #include "relay/commands/reconcile/outbox_side.hpp"
-#include "relay/io/kafka_reader.hpp"
+#include "relay/kafka/reader.hpp"
 
 namespace outbox::commands {
 

@@ -13,7 +13,7 @@
 #include "relay/commands/configured.hpp"
 #include "relay/commands/reconcile/reconcile.hpp"
 #include "relay/commands/topic_options.hpp"
-#include "relay/io/kafka_cluster_facts.hpp"
+#include "relay/kafka/cluster_facts.hpp"
 
 namespace outbox::commands {
 namespace {

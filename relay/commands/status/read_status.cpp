@@ -2,7 +2,7 @@
 #include <map>
 
 #include "relay/commands/status/status.hpp"
-#include "sql/queries.hpp"
+#include "sql/queries/operator.hpp"
 
 namespace outbox::commands {
 namespace {

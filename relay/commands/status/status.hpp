@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
-#include "relay/io/survey_facts.hpp"
+#include "relay/postgres/survey_facts.hpp"
 
 namespace outbox::commands {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "relay/core/topic_name.hpp"
+#include "relay/core/message/topic_name.hpp"
 
 namespace outbox::test {
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "relay/ports/broker.hpp"
 #include "tests/support/fakes/fake_kafka.hpp"
 #include "tests/support/fakes/sim_loop.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "relay/ports.hpp"
+#include "relay/ports/source.hpp"
 
 namespace outbox::test {
 

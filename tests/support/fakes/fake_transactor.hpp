@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "relay/transactor.hpp"
+#include "relay/ports/transactor.hpp"
 #include "tests/support/fakes/fake_kafka.hpp"
 #include "tests/support/fakes/sim_loop.hpp"
 

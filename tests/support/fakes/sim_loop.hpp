@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "relay/ports.hpp"
+#include "relay/ports/loop.hpp"
 
 namespace outbox::test {
 
