@@ -10,7 +10,7 @@ namespace outbox {
 
 enum class Disposition {
   retry,      ///< the same call may succeed later: wait (backoff) and repeat the whole transaction or request
-  reconnect,  ///< the connection is gone and nothing of the call took effect: connect anew, then retry
+  reconnect,  ///< the connection is gone and nothing of the call took effect: connect again, then retry
   in_doubt,   ///< sent, and the reply was lost: it may have taken effect; re-read, never guess
   quarantine,  ///< this one message, row or topic can't go on; the others can
   fatal,       ///< configuration, privilege or programming error: repeating it can't help

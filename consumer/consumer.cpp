@@ -96,7 +96,7 @@ struct Consumer::State {
     if (!options.log) options.log = to_standard_error;
   }
 
-  /// Anew for each run: one that was abandoned stays so.
+  /// Again for each run: one that was abandoned stays so.
   void make_inboxes() {
     inboxes.clear();
     for (int n = 0; n < options.workers; ++n) inboxes.emplace_back(inbox_options(options));

@@ -3,7 +3,7 @@
 // statements of one segment are one implicit transaction and end with a SYNC, so `set_config(..., true)` in
 // its first statement holds for the others, and a durable commit is done when the segment's reply is.
 //
-// Lifecycle: constructed → start() → reconnects for ever with jittered backoff → stop(). All calls and all
+// Lifecycle: constructed → start() → reconnects forever with jittered backoff → stop(). All calls and all
 // callbacks are on the thread that runs the io_context. Callbacks are never made from inside run().
 
 #include <cstdint>

@@ -105,7 +105,7 @@ bool Pipeline::read(Answers& answers) {
   return !broken_;
 }
 
-// libpq gives a null between the statements of a segment, but none after a SYNC, and nulls for ever after a
+// libpq gives a null between the statements of a segment, but none after a SYNC, and nulls forever after a
 // loss.
 void Pipeline::take_results(Answers& answers) {
   bool was_null = false;

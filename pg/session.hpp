@@ -1,7 +1,7 @@
 #pragma once
 // A blocking connection: for operators' commands, the consumer library and tests. The relay uses Connection
 // instead. Lifecycle: connect() → exec() … → destroyed. One thread at a time. A broken session stays broken:
-// connect anew.
+// connect again.
 
 #include <chrono>
 #include <functional>

@@ -24,7 +24,7 @@ constexpr std::array rules{
     Rule{"25P03", reconnect},  // idle in transaction timeout: the session is gone
     Rule{"25P04", reconnect},  // transaction timeout: the session is gone
     Rule{"26000",
-         retry},        // the prepared statement is gone (a pooler, DISCARD ALL): prepared anew by the retry
+         retry},        // the prepared statement is gone (a pooler, DISCARD ALL): prepared again by the retry
     Rule{"28", fatal},  // invalid authorization
     Rule{"3D", fatal},  // no such database
     Rule{"40003", in_doubt},  // statement completion unknown

@@ -47,7 +47,7 @@ class Subscription {
   [[nodiscard]] virtual std::optional<std::int64_t> end_of(const PartitionId& partition) = 0;
   /// now: blocks until the coordinator has answered, and says whether it took them. soon: always succeeds.
   virtual Status commit(std::span<const NextOffset> offsets, Commit when) = 0;
-  /// Leaves the group and joins it anew: everything is revoked and assigned again, by later calls of poll().
+  /// Leaves the group and joins it again: everything is revoked and assigned again, by later calls of poll().
   virtual void rejoin() = 0;
   /// Leaves the group; what is still assigned is revoked first. Nothing may be called afterwards.
   virtual void close() = 0;

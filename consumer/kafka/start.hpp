@@ -27,7 +27,7 @@ struct StartRule {
 [[nodiscard]] Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
                                 const StartRule& rule, BornCounts& born);
 
-/// rd_kafka_commit() would wait for ever where the group's coordinator is away, and so would a stop. Errors:
+/// rd_kafka_commit() would wait forever where the group's coordinator is away, and so would a stop. Errors:
 /// RD_KAFKA_RESP_ERR__TIMED_OUT without an answer within 5 s.
 [[nodiscard]] rd_kafka_resp_err_t commit_and_wait(rd_kafka_t* client,
                                                   const rd_kafka_topic_partition_list_t* offsets);

@@ -38,7 +38,7 @@ bool ends_the_loop(rd_kafka_resp_err_t error) {
 
 const char* advice_for(rd_kafka_resp_err_t error) {
   if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) return "";
-  return "messages were deleted before this group read them, or the topic was made anew: find out which, "
+  return "messages were deleted before this group read them, or the topic was made again: find out which, "
          "then set the "
          "group's offset by hand";
 }

@@ -40,7 +40,7 @@ json transactions_json(const Figures& f) {
   if (!f.transactional) return {};
   return {{"committed", f.counters.transactions},
           {"failed", f.counters.transactions_failed},
-          {"producers", f.counters.seats_opened},
+          {"producers", f.counters.lane_producers_opened},
           {"lanes_stopped", stopped_json(f.stopped)}};
 }
 
@@ -49,7 +49,7 @@ json topics_json(const std::vector<TopicFigures>& topics) {
   for (const TopicFigures& t : topics) {
     out.push_back({{"topic", t.name},
                    {"state", t.state},
-                   {"put_aside", t.held},
+                   {"held", t.held},
                    {"careful", t.careful},
                    {"partitions", t.partitions},
                    {"waiting", t.waiting},
@@ -121,23 +121,23 @@ json pipeline_json(const PipelineView& view, const History& history, MonoTime no
   json lanes = json::array();
   for (const Lease& lease : f.lanes)
     lanes.push_back({{"lane", lease.lane.value}, {"epoch", lease.epoch.value}});
-  return {
-      {"name", view.name},
-      {"phase", f.phase},
-      {"verdict", to_string(f.judgement.verdict)},
-      {"reason", f.judgement.reason},
-      {"postgres", server_json(f.signs.postgres_down, f.signs.postgres_error, f.signs.postgres_losses, now)},
-      {"kafka", server_json(f.signs.kafka_down, f.signs.kafka_error, f.signs.kafka_losses, now)},
-      {"totals", counters_json(f.counters)},
-      {"in_flight", {{"rows", f.flight_rows}, {"bytes", f.flight_bytes}}},
-      {"aside", {{"rows", f.signs.rows_aside}, {"full", f.signs.aside_full}}},
-      {"asleep", f.asleep},
-      {"transactions", transactions_json(f)},
-      {"lanes_held", std::move(lanes)},
-      {"lease_left_ms", f.lease_left ? json(f.lease_left->count()) : json()},
-      {"topics", topics_json(f.topics)},
-      {"table", survey_json(view.survey, now)},
-      {"history", history_json(history)}};
+  return {{"name", view.name},
+          {"phase", f.phase},
+          {"verdict", to_string(f.judgement.verdict)},
+          {"reason", f.judgement.reason},
+          {"postgres",
+           server_json(f.health.postgres_down, f.health.postgres_error, f.health.postgres_losses, now)},
+          {"kafka", server_json(f.health.kafka_down, f.health.kafka_error, f.health.kafka_losses, now)},
+          {"totals", counters_json(f.counters)},
+          {"in_flight", {{"rows", f.flight_rows}, {"bytes", f.flight_bytes}}},
+          {"deferred", {{"rows", f.health.rows_deferred}, {"full", f.health.deferred_full}}},
+          {"asleep", f.asleep},
+          {"transactions", transactions_json(f)},
+          {"lanes_held", std::move(lanes)},
+          {"lease_left_ms", f.lease_left ? json(f.lease_left->count()) : json()},
+          {"topics", topics_json(f.topics)},
+          {"table", survey_json(view.survey, now)},
+          {"history", history_json(history)}};
 }
 
 }  // namespace

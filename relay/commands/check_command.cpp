@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <memory>
 
+#include "relay/check/judge.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
 #include "relay/commands/topic_options.hpp"
 #include "relay/core/kafka/partitioner.hpp"
 #include "relay/core/kafka/version.hpp"
-#include "relay/doctor/judge.hpp"
 #include "relay/postgres/source_facts.hpp"
 #include "sql/queries/relay.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a running process takes from its file anew: who it is and whom it trusts. Passwords and certificates
+// What a running process takes from its file again: who it is and whom it trusts. Passwords and certificates
 // are renewed while it works; where its servers are is not. Used by the daemon's reload. Any thread.
 
 #include <cstddef>

@@ -60,12 +60,12 @@ Result<std::int64_t> unmarked(pg::Session& session, const pg::TableName& table,
 }
 
 Status show_lane(pg::Session& session, const pg::TableName& table, const relay::KafkaOptions& kafka,
-                 const std::string& topic, relay::Seat seat) {
+                 const std::string& topic, relay::LedgerLane ledger_lane) {
   const std::atomic<bool> stopping{false};
-  const auto last = relay::read_ledger(kafka, topic, seat, patience, stopping);
+  const auto last = relay::read_ledger(kafka, topic, ledger_lane, patience, stopping);
   if (!last) return failure(last.error());
   if (!*last) {
-    std::printf("  %10d %5d %7s\n", seat.generation, seat.lane.value, "none");
+    std::printf("  %10d %5d %7s\n", ledger_lane.generation, ledger_lane.lane.value, "none");
     return {};
   }
   const auto& rows = (*last)->entry.rows;
@@ -74,8 +74,8 @@ Status show_lane(pg::Session& session, const pg::TableName& table, const relay::
   const auto [first, newest] =
       std::ranges::minmax_element(rows, {}, [](const relay::LedgerRow& row) { return row.id; });
   const bool any = !rows.empty();
-  std::printf("  %10d %5d %7zu %20lld %20lld %12lld %9lld  %s\n", seat.generation, seat.lane.value,
-              rows.size(), static_cast<long long>(any ? first->id.value : 0),
+  std::printf("  %10d %5d %7zu %20lld %20lld %12lld %9lld  %s\n", ledger_lane.generation,
+              ledger_lane.lane.value, rows.size(), static_cast<long long>(any ? first->id.value : 0),
               static_cast<long long>(any ? newest->id.value : 0),
               static_cast<long long>((*last)->offset.value), static_cast<long long>(*open),
               rfc3339((*last)->written_at).c_str());

@@ -44,7 +44,7 @@ void Service::start() {
 bool Service::works() const {
   return std::ranges::all_of(subjects_, [](const ServiceSubject& s) {
     return is_well(s.pipeline->judgement().verdict) && s.broker->answered() &&
-           !s.pipeline->figures(0).signs.kafka_down;
+           !s.pipeline->figures(0).health.kafka_down;
   });
 }
 
@@ -52,7 +52,8 @@ void Service::feed(bool stuck) {
   if (!stuck) notify_.watchdog();
   if (stuck == std::exchange(starving_, stuck) || !stuck || !notify_.watchdog_after()) return;
   const auto patience = std::chrono::duration_cast<Millis>(*notify_.watchdog_after());
-  log_.error("stuck", {{"next", "unless it gets on, systemd restarts the service"}, {"after", patience}});
+  log_.error("stuck",
+             {{"next", "unless it makes progress, systemd restarts the service"}, {"after", patience}});
 }
 
 void Service::tick() {

@@ -1,7 +1,7 @@
 #pragma once
 // The daemon as systemd sees it. READY once every pipeline has worked: PostgreSQL granted lanes or named
-// their owner, and Kafka answered. The watchdog is fed while every pipeline gets on, has nothing to do, or
-// waits for a server that is known to be away; work that stands still for no known reason starves it.
+// their owner, and Kafka answered. The watchdog is fed while every pipeline makes progress, has nothing to
+// do, or waits for a server that is known to be away; work that stands still for no known reason starves it.
 // Lifecycle: constructed → start() → stopping(). Thread: the loop's.
 
 #include <functional>

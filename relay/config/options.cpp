@@ -122,7 +122,7 @@ constexpr std::array pipeline_table{
          .fallback = "30s",
          .lowest = "1s",
          .highest = "10m",
-         .doc = "A statement without an answer for this long is cancelled and its connection made anew."}),
+         .doc = "A statement without an answer for this long is cancelled and its connection made again."}),
     pipeline<&Pipeline::postgres, &Postgres::prepared>(
         {.path = "postgres.prepared",
          .kind = Kind::choice,

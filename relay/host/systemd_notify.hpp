@@ -25,7 +25,7 @@ class ServiceNotify {
   void reloading();
   void stopping();
   void status(std::string_view text);  ///< cut to one line
-  void watchdog();                     ///< it gets on
+  void watchdog();                     ///< it makes progress
   /// A start or stop takes until then, for a reason that is known.
   void extend(Micros time);
 

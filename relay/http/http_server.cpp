@@ -25,7 +25,7 @@ Error cannot_listen(const ListenAddress& address, const boost::system::error_cod
   return {Disposition::retry, "", "cannot listen on " + to_string(address) + ": " + why.message(), ""};
 }
 
-// A socket that a killed process left behind would be in the way for ever; one that somebody listens on is
+// A socket that a killed process left behind would be in the way forever; one that somebody listens on is
 // left.
 void remove_stale(asio::io_context& loop, const std::string& path) {
   boost::system::error_code error;

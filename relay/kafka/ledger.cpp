@@ -43,16 +43,16 @@ struct Bounds {
 };
 
 // A broker is told of its leadership a moment after the metadata says so: asked again until the deadline.
-Result<Bounds> bounds_of(const KafkaOptions& options, const std::string& topic, Seat seat, Deadline deadline,
-                         const std::atomic<bool>& stopping) {
+Result<Bounds> bounds_of(const KafkaOptions& options, const std::string& topic, LedgerLane ledger_lane,
+                         Deadline deadline, const std::atomic<bool>& stopping) {
   const auto reader = make_reader(options, "read_uncommitted");
   if (!reader) return failure(reader.error());
   Bounds bounds;
   auto error = RD_KAFKA_RESP_ERR__TIMED_OUT;
   while (left_until(deadline) > Millis{0} && !stopping) {
     const int patience_ms = static_cast<int>(std::min<std::int64_t>(left_until(deadline).count(), 1000));
-    error = rd_kafka_query_watermark_offsets(reader->get(), topic.c_str(), seat.lane.value, &bounds.low,
-                                             &bounds.high, std::max(patience_ms, 1));
+    error = rd_kafka_query_watermark_offsets(reader->get(), topic.c_str(), ledger_lane.lane.value,
+                                             &bounds.low, &bounds.high, std::max(patience_ms, 1));
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return bounds;
     rd_kafka_poll(reader->get(), slice_ms);
   }
@@ -125,18 +125,18 @@ Result<std::optional<LedgerRecord>> last_between(PartitionReader& reader, const 
 }  // namespace
 
 Result<std::optional<LedgerRecord>> read_ledger(const KafkaOptions& options, const std::string& topic,
-                                                Seat seat, Millis patience,
+                                                LedgerLane ledger_lane, Millis patience,
                                                 const std::atomic<bool>& stopping) {
   const Deadline deadline = std::chrono::steady_clock::now() + patience;
-  const auto bounds = bounds_of(options, topic, seat, deadline, stopping);
+  const auto bounds = bounds_of(options, topic, ledger_lane, deadline, stopping);
   if (!bounds) return failure(bounds.error());
   if (bounds->high <= bounds->low) return std::nullopt;
   const auto client = make_reader(options, "read_committed");
   if (!client) return failure(client.error());
-  PartitionReader reader{client->get(), topic, seat.lane.value};
+  PartitionReader reader{client->get(), topic, ledger_lane.lane.value};
   for (std::int64_t look = first_look;; look *= wider) {
     const std::int64_t from = std::max(bounds->low, bounds->high - look);
-    auto last = last_between(reader, ledger_key(seat), from, bounds->high, deadline, stopping);
+    auto last = last_between(reader, ledger_key(ledger_lane), from, bounds->high, deadline, stopping);
     if (!last || *last || from == bounds->low) return last;
   }
 }

@@ -17,14 +17,14 @@ struct LedgerRecord {
   WallTime written_at;
 };
 
-/// Shape: the newest committed record of the seat below the end of its partition as it was at the call;
-/// nullopt: there is none. The end is the high watermark, as a read_uncommitted reader has it: a
+/// Shape: the newest committed record of the ledger_lane below the end of its partition as it was at the
+/// call; nullopt: there is none. The end is the high watermark, as a read_uncommitted reader has it: a
 /// read_committed one does not see what lies above another's open transaction. Then read as committed until
 /// the *position* has reached it, since markers and aborted records take offsets and are never handed out.
 /// Errors: retry: not reached within `patience`, for whatever reason; fatal: a record that cannot be read.
 [[nodiscard]] Result<std::optional<LedgerRecord>> read_ledger(const KafkaOptions& options,
-                                                              const std::string& topic, Seat seat,
-                                                              Millis patience,
+                                                              const std::string& topic,
+                                                              LedgerLane ledger_lane, Millis patience,
                                                               const std::atomic<bool>& stopping);
 
 }  // namespace outbox::relay

@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "relay/kafka/seat.hpp"
+#include "relay/kafka/lane_producer.hpp"
 #include "relay/kafka/worker.hpp"
 
 namespace outbox::relay {
 namespace {
 
-// What a seat's thread works on. The loop gives it work; only the thread touches `open`.
+// What a ledger_lane's thread works on. The loop gives it work; only the thread touches `open`.
 struct Desk {
-  std::unique_ptr<KafkaSeat> open;
+  std::unique_ptr<LaneProducer> open;
   std::atomic<bool> give_up = false;
   Worker worker;  // last: joined before the rest goes
 };
@@ -28,7 +28,7 @@ struct KafkaTransactor::State : std::enable_shared_from_this<State> {
       : context(loop),
         options{std::move(wanted.kafka), std::move(wanted.pipeline), std::move(wanted.ledger_topic),
                 wanted.patience} {
-    // librdkafka's log comes up on the seats' threads.
+    // librdkafka's log comes up on the ledger_lanes' threads.
     if (options.kafka.on_log)
       options.kafka.on_log = [&loop, log = std::move(options.kafka.on_log)](
                                  int level, std::string_view facility, std::string_view text) {
@@ -38,12 +38,12 @@ struct KafkaTransactor::State : std::enable_shared_from_this<State> {
   }
 
   boost::asio::io_context& context;
-  SeatOptions options;
-  std::map<Seat, std::shared_ptr<Desk>> desks;
+  LaneProducerOptions options;
+  std::map<LedgerLane, std::shared_ptr<Desk>> desks;
   std::map<Desk*, std::shared_ptr<Desk>> leaving;  // until their threads are done
   bool stopped = false;
 
-  // From a seat's thread: runs `turn` on the loop, unless all was stopped by then.
+  // From a ledger_lane's thread: runs `turn` on the loop, unless all was stopped by then.
   template <class Turn>
   void post(Turn turn) {
     boost::asio::post(context, [weak = weak_from_this(), turn = std::move(turn)]() mutable {
@@ -70,12 +70,12 @@ KafkaTransactor::~KafkaTransactor() {
 }
 
 void KafkaTransactor::open(OpenRequest request, Done<std::vector<LedgerRow>> done) {
-  close(request.seat);
-  const auto desk = state_->desks[request.seat] = std::make_shared<Desk>();
+  close(request.ledger_lane);
+  const auto desk = state_->desks[request.ledger_lane] = std::make_shared<Desk>();
   desk->worker.ask(
       [state = state_.get(), options = state_->options, raw = desk.get(), request, done = std::move(done)] {
         // `state` lives: its threads are joined before it goes.
-        auto opened = KafkaSeat::open(options, request, raw->give_up);
+        auto opened = LaneProducer::open(options, request, raw->give_up);
         Result<std::vector<LedgerRow>> answer;
         if (opened) {
           raw->open = std::move(*opened);
@@ -87,25 +87,25 @@ void KafkaTransactor::open(OpenRequest request, Done<std::vector<LedgerRow>> don
       });
 }
 
-void KafkaTransactor::send(Seat seat, std::vector<Outgoing> messages, Ended ended) {
-  const auto at = state_->desks.find(seat);
-  OUTBOX_CHECK(at != state_->desks.end(), "a transaction is sent by an open seat");
+void KafkaTransactor::send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) {
+  const auto at = state_->desks.find(ledger_lane);
+  OUTBOX_CHECK(at != state_->desks.end(), "a transaction is sent by an open ledger_lane");
   Desk* raw = at->second.get();
   raw->give_up = false;
   raw->worker.ask([state = state_.get(), raw, messages = std::move(messages), ended = std::move(ended)] {
-    OUTBOX_CHECK(raw->open != nullptr, "a transaction is sent by an open seat");
+    OUTBOX_CHECK(raw->open != nullptr, "a transaction is sent by an open ledger_lane");
     TransactionEnd end = raw->open->send(messages, raw->give_up);
     if (!end.committed) raw->open.reset();
     state->post([end = std::move(end), ended](State&) { ended(end); });
   });
 }
 
-void KafkaTransactor::abandon(Seat seat) {
-  if (const auto at = state_->desks.find(seat); at != state_->desks.end()) at->second->give_up = true;
+void KafkaTransactor::abandon(LedgerLane ledger_lane) {
+  if (const auto at = state_->desks.find(ledger_lane); at != state_->desks.end()) at->second->give_up = true;
 }
 
-void KafkaTransactor::close(Seat seat) {
-  const auto at = state_->desks.find(seat);
+void KafkaTransactor::close(LedgerLane ledger_lane) {
+  const auto at = state_->desks.find(ledger_lane);
   if (at == state_->desks.end()) return;
   const auto desk = at->second;
   state_->desks.erase(at);
@@ -118,9 +118,10 @@ void KafkaTransactor::renew(std::map<std::string, std::string> properties) {
 
 void KafkaTransactor::stop() {
   if (std::exchange(state_->stopped, true)) return;
-  for (const auto& [seat, desk] : state_->desks) desk->give_up = true;
-  for (const auto& [seat, desk] : state_->desks) desk->worker.ask([raw = desk.get()] { raw->open.reset(); });
-  for (const auto& [seat, desk] : state_->desks) desk->worker.join();
+  for (const auto& [ledger_lane, desk] : state_->desks) desk->give_up = true;
+  for (const auto& [ledger_lane, desk] : state_->desks)
+    desk->worker.ask([raw = desk.get()] { raw->open.reset(); });
+  for (const auto& [ledger_lane, desk] : state_->desks) desk->worker.join();
   for (const auto& [raw, desk] : state_->leaving) desk->worker.join();
   state_->desks.clear();
   state_->leaving.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// The port Transactor on librdkafka: a transactional producer and a thread for each open seat, since
+// The port Transactor on librdkafka: a transactional producer and a thread for each open ledger_lane, since
 // transactional calls block. Lifecycle: make → open, send … → stop → destroyed. Every call and every callback
 // is on the thread that runs the io_context, which outlives it. KafkaOptions::on_log is called there, too.
 
@@ -29,9 +29,9 @@ class KafkaTransactor final : public Transactor {
   ~KafkaTransactor() override;
 
   void open(OpenRequest request, Done<std::vector<LedgerRow>> done) override;
-  void send(Seat seat, std::vector<Outgoing> messages, Ended ended) override;
-  void abandon(Seat seat) override;
-  void close(Seat seat) override;
+  void send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) override;
+  void abandon(LedgerLane ledger_lane) override;
+  void close(LedgerLane ledger_lane) override;
   /// Other properties, for logins and certificates: of each producer that is made from now on.
   void renew(std::map<std::string, std::string> properties);
   /// Blocks: up to `patience` where an open or a commit is under way.

@@ -17,10 +17,10 @@ void collect_health(std::string_view name, const Figures& f, Exposition& out) {
   out.add(metric("outboxd_paused"), {name}, f.judgement.verdict == Verdict::paused);
   out.add(metric("outboxd_stuck"), {name}, f.judgement.verdict == Verdict::stuck);
   for (const auto phase : phases) out.add(metric("outboxd_phase"), {name, phase}, phase == f.phase);
-  out.add(metric("outboxd_postgres_up"), {name}, !f.signs.postgres_down);
-  out.add(metric("outboxd_postgres_losses_total"), {name}, f.signs.postgres_losses);
-  out.add(metric("outboxd_kafka_up"), {name}, !f.signs.kafka_down);
-  out.add(metric("outboxd_kafka_losses_total"), {name}, f.signs.kafka_losses);
+  out.add(metric("outboxd_postgres_up"), {name}, !f.health.postgres_down);
+  out.add(metric("outboxd_postgres_losses_total"), {name}, f.health.postgres_losses);
+  out.add(metric("outboxd_kafka_up"), {name}, !f.health.kafka_down);
+  out.add(metric("outboxd_kafka_losses_total"), {name}, f.health.kafka_losses);
 }
 
 void collect_kafka(std::string_view name, const KafkaStatistics& s, Exposition& out) {
@@ -44,8 +44,8 @@ void collect_lanes(std::string_view name, const Figures& f, Exposition& out) {
   for (const Lease& lease : f.lanes)
     out.add(metric("outboxd_lane_epoch"), {name, std::to_string(lease.lane.value)}, lease.epoch.value);
   out.add(metric("outboxd_lease_left_seconds"), {name}, seconds(f.lease_left.value_or(Millis{0})));
-  out.add(metric("outboxd_tenures_total"), {name}, f.counters.tenures);
-  out.add(metric("outboxd_tenures_lost_total"), {name}, f.counters.tenures_lost);
+  out.add(metric("outboxd_lanes_taken_total"), {name}, f.counters.lanes_taken);
+  out.add(metric("outboxd_lanes_lost_total"), {name}, f.counters.lanes_lost);
   out.add(metric("outboxd_lane_lost_rows_total"), {name}, f.counters.lane_lost);
 }
 
@@ -65,8 +65,8 @@ void collect_rows(std::string_view name, const Figures& f, Exposition& out) {
   out.add(metric("outboxd_marked_rows_total"), {name}, c.marked);
   out.add(metric("outboxd_in_flight_rows"), {name}, f.flight_rows);
   out.add(metric("outboxd_in_flight_bytes"), {name}, f.flight_bytes);
-  out.add(metric("outboxd_aside_rows"), {name}, f.signs.rows_aside);
-  out.add(metric("outboxd_aside_full"), {name}, f.signs.aside_full);
+  out.add(metric("outboxd_deferred_rows"), {name}, f.health.rows_deferred);
+  out.add(metric("outboxd_deferred_full"), {name}, f.health.deferred_full);
   out.add(metric("outboxd_producers_total"), {name}, c.producers);
   out.add(metric("outboxd_notifications_total"), {name}, c.hints);
   out.add(metric("outboxd_asleep"), {name}, f.asleep);
@@ -76,7 +76,7 @@ void collect_transactions(std::string_view name, const Figures& f, Exposition& o
   if (!f.transactional) return;
   out.add(metric("outboxd_transactions_total"), {name}, f.counters.transactions);
   out.add(metric("outboxd_transactions_failed_total"), {name}, f.counters.transactions_failed);
-  out.add(metric("outboxd_transactional_producers_total"), {name}, f.counters.seats_opened);
+  out.add(metric("outboxd_transactional_producers_total"), {name}, f.counters.lane_producers_opened);
   out.add(metric("outboxd_lanes_stopped"), {name}, std::ssize(f.stopped));
   for (const StoppedLane& lane : f.stopped)
     out.add(metric("outboxd_lane_stopped_seconds"), {name, std::to_string(lane.lane.value)},

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "relay/core/claim/blocklist.hpp"
 #include "relay/core/claim/claim_plan.hpp"
-#include "relay/core/claim/gate.hpp"
 #include "relay/core/types.hpp"
 #include "relay/ports/loop.hpp"
 

@@ -37,7 +37,7 @@ Result<LedgerStanding> read_ledger_standing(const pg::Rows& rows) {
       standing.older.push_back(generation);
   }
   if (standing.present.lanes > 0) return standing;
-  return failure(Disposition::retry, "the lanes are being dealt anew", "", "asked again");
+  return failure(Disposition::retry, "the lanes are being dealt again", "", "asked again");
 }
 
 bool has_first_lane(const LeaseReply& reply) {

@@ -4,7 +4,7 @@
 //
 // One connection claims, the others mark, so that a claim never waits behind the fsync of a mark; one more
 // carries what must never queue behind long work: the lease, the asleep flag, LISTEN. Each reconnects by
-// itself for ever; on_link tells when all are up and the table is as it must be, and when that ends.
+// itself forever; on_link tells when all are up and the table is as it must be, and when that ends.
 // Lifecycle: constructed → start() → stop(). Thread: the loop's.
 
 #include <cstdint>

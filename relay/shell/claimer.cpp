@@ -10,7 +10,7 @@ namespace outbox::relay {
 
 void Claimer::set_lanes(const LaneSet& lanes) {
   lanes_ = lanes;
-  bench_.plan.set_lanes(tenure_.lanes(), lanes_);
+  bench_.plan.set_lanes(leases_.lanes(), lanes_);
 }
 
 void Claimer::pump(MonoTime now) {
@@ -25,7 +25,7 @@ void Claimer::send(const Claim& claim, MonoTime now) {
     bench_.timings.claim.observe(took(sent.at, bench_.loop.now()));
     if (batch && !batch->rows.empty()) crash_here(CrashPoint::relay_claimed, batch);
     claimed(claim, sent, std::move(batch));
-    bench_.stir();
+    bench_.schedule_turn();
   });
   crash_here(CrashPoint::relay_claim_asked);
 }
@@ -33,11 +33,11 @@ void Claimer::send(const Claim& claim, MonoTime now) {
 ClaimRequest Claimer::request_of(const Claim& claim, MonoTime now) {
   const LaneSet lanes = claim.lane ? LaneSet{}.set(static_cast<std::size_t>(claim.lane->value)) : lanes_;
   ClaimRequest request{.look = claim.look,
-                       .shards = shards_of(lanes, tenure_.lanes()),
+                       .shards = shards_of(lanes, leases_.lanes()),
                        .except = bench_.flight.left_out_ids(lanes),
                        .rows_max = claim.rows_max,
                        .bytes_max = claim.bytes_max};
-  request.floors = bench_.floors.of(request.shards, tenure_.leases(), now);
+  request.floors = bench_.floors.floors_for(request.shards, leases_.leases(), now);
   request.releases = bench_.floors.releases();
   return request;
 }
@@ -70,7 +70,7 @@ ClaimYield Claimer::take(const Claim& claim, Batch batch, MonoTime now) {
   }
   leave_out_foreign(batch.rows, claim.serial);
   leave_out_foreign(batch.due, claim.serial);
-  for (Row& row : bench_.flight.admit(std::move(batch), tenure_.leases(), claim.serial, now)) {
+  for (Row& row : bench_.flight.admit(std::move(batch), leases_.leases(), claim.serial, now)) {
     bench_.counters.claimed += 1;
     if (queues_.take(row))
       yield.rows += 1;
@@ -82,11 +82,11 @@ ClaimYield Claimer::take(const Claim& claim, Batch batch, MonoTime now) {
   return yield;
 }
 
-// Rows of lanes that began to drain, or were opened anew, while the claim was under way.
+// Rows of lanes that began to drain, or were opened again, while the claim was under way.
 void Claimer::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) {
-  const auto leases = tenure_.leases();
+  const auto leases = leases_.leases();
   std::erase_if(rows, [&](const Message& m) {
-    const LaneId lane = lane_of(m.shard, tenure_.lanes());
+    const LaneId lane = lane_of(m.shard, leases_.lanes());
     const bool foreign = !leases[static_cast<std::size_t>(lane.value)] || !owner_.takes(lane, claim);
     if (foreign) bench_.unsent(m);
     return foreign;
@@ -96,12 +96,12 @@ void Claimer::leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim) {
 // A look that finds nothing, with nothing in flight, owes nothing. One whose rows are dropped again and again
 // does.
 void Claimer::note_look(const ClaimYield& yield, MonoTime now) {
-  Signs& signs = bench_.signs;
-  signs.look_answered = now;
+  Health& health = bench_.health;
+  health.look_answered = now;
   if (yield.rows > 0)
-    signs.taken_on(now);
+    health.taken_on(now);
   else if (yield.dropped == 0 && bench_.flight.rows() == 0)
-    signs.owing.reset();
+    health.owing.reset();
 }
 
 }  // namespace outbox::relay

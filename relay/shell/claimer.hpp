@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "relay/core/lanes/tenure.hpp"
+#include "relay/core/lanes/lane_leases.hpp"
 #include "relay/shell/queues.hpp"
 #include "relay/shell/workbench.hpp"
 
@@ -20,8 +20,8 @@ class Claimer {
     std::function<void(MonoTime)> publish;           ///< rows were queued
   };
 
-  Claimer(Workbench& bench, const Tenure& tenure, Queues& queues, Owner owner)
-      : bench_(bench), tenure_(tenure), queues_(queues), owner_(std::move(owner)) {}
+  Claimer(Workbench& bench, const LaneLeases& leases, Queues& queues, Owner owner)
+      : bench_(bench), leases_(leases), queues_(queues), owner_(std::move(owner)) {}
 
   /// All claims that may start now.
   void pump(MonoTime now);
@@ -43,7 +43,7 @@ class Claimer {
   void note_look(const ClaimYield& yield, MonoTime now);
 
   Workbench& bench_;
-  const Tenure& tenure_;
+  const LaneLeases& leases_;
   Queues& queues_;
   Owner owner_;
   LaneSet lanes_{};

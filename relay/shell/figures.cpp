@@ -14,7 +14,7 @@ TopicFigures figures_of(const Topic& topic, MonoTime now) {
           .partitions = topic.partitions,
           .waiting = std::ssize(topic.waiting),
           .in_flight = topic.in_flight,
-          .partitions_away = topic.stragglers.away_count(),
+          .partitions_away = topic.stalled_partitions.away_count(),
           .held = topic.held,
           .careful = now < topic.careful_until};
 }
@@ -38,11 +38,11 @@ TopicFigures merged(std::span<const TopicFigures> topics, const TopicCounters& f
 }  // namespace
 
 Judgement Pipeline::judgement() const {
-  Signs signs = bench_.signs;
-  signs.working = phase_ == Phase::working && signs.paused.empty();
-  if (transactions_) signs.stopped = transactions_->longest_stopped(bench_.loop.now());
+  Health health = bench_.health;
+  health.working = phase_ == Phase::working && health.paused.empty();
+  if (transactions_) health.stopped = transactions_->longest_stopped(bench_.loop.now());
   return judge(
-      signs, bench_.loop.now(),
+      health, bench_.loop.now(),
       {.look_every = bench_.options.limits.poll_interval, .lease_every = bench_.options.lease_ttl / 3});
 }
 
@@ -51,16 +51,16 @@ Figures Pipeline::figures(std::size_t topics_max) const {
   Figures out{.phase = to_string(phase_),
               .counters = bench_.counters,
               .timings = &bench_.timings,
-              .signs = bench_.signs,
+              .health = bench_.health,
               .judgement = judgement(),
               .flight_rows = bench_.flight.rows(),
               .flight_bytes = bench_.flight.bytes(),
               .asleep = bench_.plan.asleep(),
               .transactional = transactions_ != nullptr};
   if (transactions_) out.stopped = transactions_->stopped(now);
-  for (const auto& lease : tenure_.leases())
+  for (const auto& lease : leases_.leases())
     if (lease) out.lanes.push_back(*lease);
-  if (tenure_.active()) out.lease_left = std::chrono::duration_cast<Millis>(tenure_.ends_at() - now);
+  if (leases_.active()) out.lease_left = std::chrono::duration_cast<Millis>(leases_.ends_at() - now);
   for (const auto& topic : topics_.all())
     if (topic) out.topics.push_back(figures_of(*topic, now));
   const std::size_t shown = std::min(topics_max, out.topics.size());

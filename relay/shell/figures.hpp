@@ -30,12 +30,13 @@ struct Counters {
   std::int64_t marks = 0;  ///< statements, answered or not
   std::int64_t marks_failed = 0;
   std::int64_t hints = 0;
-  std::int64_t tenures = 0;              ///< times that lanes were taken
-  std::int64_t tenures_lost = 0;         ///< times that they were lost, not given back
+  std::int64_t lanes_taken = 0;          ///< times that lanes were taken
+  std::int64_t lanes_lost = 0;           ///< times that they were lost, not given back
   std::int64_t producers = 0;            ///< made in place of a finished one
   std::int64_t transactions = 0;         ///< exactly once: committed
   std::int64_t transactions_failed = 0;  ///< ended unclearly; the ledger told what became of them
-  std::int64_t seats_opened = 0;  ///< transactional producers made, for a lane taken or after a failure
+  std::int64_t lane_producers_opened =
+      0;  ///< transactional producers made, for a lane taken or after a failure
 };
 
 struct Timings {
@@ -70,7 +71,7 @@ struct TopicFigures {
 /// A lane that cannot send (`delivery: exactly_once`).
 struct StoppedLane {
   LaneId lane;
-  Millis since{};     ///< how long ago it last got on
+  Millis since{};     ///< how long ago it last made progress
   std::string why{};  ///< one line
 };
 
@@ -79,7 +80,7 @@ struct Figures {
   std::string_view phase{};
   Counters counters{};
   const Timings* timings = nullptr;
-  Signs signs{};
+  Health health{};
   Judgement judgement{};
   std::int64_t flight_rows = 0;
   std::int64_t flight_bytes = 0;

@@ -36,7 +36,7 @@ void Marker::send(std::vector<Row*> rows) {
           marked(rows, *reply);
         else
           failed(std::move(rows), reply.error());
-        bench_.stir();
+        bench_.schedule_turn();
       });
   crash_here(CrashPoint::relay_mark_asked);
 }
@@ -64,7 +64,7 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
   bench_.counters.marked += static_cast<std::int64_t>(rows.size()) - not_marked;
   if (watcher_) tell(rows, reply);
   for (Row* row : rows) bench_.flight.settle(*row);
-  bench_.moved();
+  bench_.note_progress();
 }
 
 void Marker::tell(const std::vector<Row*>& rows, const MarkReply& reply) {

@@ -7,8 +7,8 @@ namespace outbox::relay {
 namespace {
 
 constexpr Millis others_settle{100};             // asked again so often, while another instance does it
-constexpr std::int64_t at_once_max = 8;          // seats under way; each has a thread
-constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old seat
+constexpr std::int64_t at_once_max = 8;          // ledger_lanes under way; each has a thread
+constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old ledger_lane
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Leas
 }
 
 void OldLedgers::forget() {
-  for (const OldSeat& old : to_do_) transactor_.close(old.seat);
+  for (const OldLane& old : to_do_) transactor_.close(old.ledger_lane);
   life_ += 1;
   standing_.reset();
   to_do_.clear();
@@ -40,20 +40,20 @@ void OldLedgers::forget() {
 }
 
 void OldLedgers::pump(MonoTime now) {
-  if (settled() || busy() || now < again_at_ || !tenure_.active()) return;
+  if (settled() || busy() || now < again_at_ || !leases_.active()) return;
   if (!standing_) return ask();
-  const auto first = tenure_.leases().front();
+  const auto first = leases_.leases().front();
   if (!first) {
     standing_.reset();
     again_at_ = now + others_settle;
     return;
   }
-  if (to_do_.empty()) list_seats();
+  if (to_do_.empty()) list_old_lanes();
   const auto now_too = std::min<std::int64_t>(at_once_max, std::ssize(to_do_));
   under_way_ = now_too;
   for (std::int64_t i = 0; i < now_too; ++i) {
-    const OldSeat& old = to_do_[static_cast<std::size_t>(i)];
-    settle(old.seat, old.lanes);
+    const OldLane& old = to_do_[static_cast<std::size_t>(i)];
+    settle(old.ledger_lane, old.lanes);
   }
 }
 
@@ -64,7 +64,7 @@ void OldLedgers::ask() {
     asking_ = false;
     if (!standing) {
       later(standing.error(), "ledger_join_failed");
-    } else if (standing->present.lanes != tenure_.lanes()) {
+    } else if (standing->present.lanes != leases_.lanes()) {
       again_at_ = bench_.loop.now() + others_settle;
       bench_.doubt_leases();
     } else {
@@ -72,11 +72,11 @@ void OldLedgers::ask() {
       error_.clear();
       backoff_.reset();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
-void OldLedgers::list_seats() {
+void OldLedgers::list_old_lanes() {
   for (const LaneGeneration& generation : standing_->older)
     for (std::int16_t lane = 0; lane < generation.lanes; ++lane)
       to_do_.push_back({{generation.number, LaneId{lane}}, generation.lanes});
@@ -84,42 +84,42 @@ void OldLedgers::list_seats() {
                   {{"lanes", std::ssize(to_do_)}, {"next", "settled before anything is claimed"}});
 }
 
-void OldLedgers::settle(Seat seat, std::int16_t lanes) {
-  const Lease lease = *tenure_.leases().front();
-  transactor_.open({standing_->ledger, seat, lanes, batch_bytes},
-                   [this, seat, lease, life = life_](Result<std::vector<LedgerRow>> rows) {
-                     if (life == life_) opened(seat, std::move(rows), lease);
+void OldLedgers::settle(LedgerLane ledger_lane, std::int16_t lanes) {
+  const Lease lease = *leases_.leases().front();
+  transactor_.open({standing_->ledger, ledger_lane, lanes, batch_bytes},
+                   [this, ledger_lane, lease, life = life_](Result<std::vector<LedgerRow>> rows) {
+                     if (life == life_) opened(ledger_lane, std::move(rows), lease);
                    });
 }
 
-void OldLedgers::opened(Seat seat, Result<std::vector<LedgerRow>> rows, Lease lease) {
+void OldLedgers::opened(LedgerLane ledger_lane, Result<std::vector<LedgerRow>> rows, Lease lease) {
   if (!rows) {
     under_way_ -= 1;
     later(rows.error(), "old_ledger_failed");
-    return bench_.stir();
+    return bench_.schedule_turn();
   }
-  mark_ledger_rows(bench_, *rows, lease, [this, seat, life = life_](const Status& status) {
+  mark_ledger_rows(bench_, *rows, lease, [this, ledger_lane, life = life_](const Status& status) {
     if (life != life_) return;
     under_way_ -= 1;
     if (status) {
-      seat_settled(seat);
+      lane_settled(ledger_lane);
     } else {
       later(status.error(), "old_ledger_failed");
       bench_.doubt_leases();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
-void OldLedgers::seat_settled(Seat seat) {
-  transactor_.close(seat);
-  std::erase_if(to_do_, [seat](const OldSeat& old) { return old.seat == seat; });
+void OldLedgers::lane_settled(LedgerLane ledger_lane) {
+  transactor_.close(ledger_lane);
+  std::erase_if(to_do_, [ledger_lane](const OldLane& old) { return old.ledger_lane == ledger_lane; });
   if (to_do_.empty()) all_settled();
 }
 
-// Forgotten in the database; then asked anew, which also tells whether it was done under a lease that stood.
+// Forgotten in the database; then asked again, which also tells whether it was done under a lease that stood.
 void OldLedgers::all_settled() {
-  const auto first = tenure_.leases().front();
+  const auto first = leases_.leases().front();
   if (!first) return;
   asking_ = true;
   bench_.source.settle_ledger(standing_->older, *first, [this, life = life_](const Status& status) {
@@ -127,7 +127,7 @@ void OldLedgers::all_settled() {
     asking_ = false;
     standing_.reset();
     if (!status) later(status.error(), "old_ledger_failed");
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "relay/core/lanes/tenure.hpp"
+#include "relay/core/lanes/lane_leases.hpp"
 #include "relay/ports/transactor.hpp"
 #include "relay/shell/workbench.hpp"
 
@@ -17,38 +17,38 @@ namespace outbox::relay {
 
 class OldLedgers {
  public:
-  OldLedgers(Workbench& bench, Transactor& transactor, const Tenure& tenure)
-      : bench_(bench), transactor_(transactor), tenure_(tenure) {}
+  OldLedgers(Workbench& bench, Transactor& transactor, const LaneLeases& leases)
+      : bench_(bench), transactor_(transactor), leases_(leases) {}
 
   /// Known, and nothing older is left: lanes may be opened.
   [[nodiscard]] bool settled() const { return standing_ && standing_->older.empty(); }
   [[nodiscard]] const LedgerStanding& standing() const { return *standing_; }
-  /// Why it does not get on; empty: it does, or nothing was tried yet.
+  /// Why it does not make progress; empty: it does, or nothing was tried yet.
   [[nodiscard]] const std::string& error() const { return error_; }
   void pump(MonoTime now);
   [[nodiscard]] MonoTime wake_at() const { return busy() ? MonoTime::max() : again_at_; }
-  /// The lanes were lost or dealt anew: all is asked again.
+  /// The lanes were lost or dealt again: all is asked again.
   void forget();
 
  private:
   [[nodiscard]] bool busy() const { return asking_ || under_way_ > 0; }
   void ask();
-  void list_seats();
-  void settle(Seat seat, std::int16_t lanes);
-  void opened(Seat seat, Result<std::vector<LedgerRow>> rows, Lease lease);
-  void seat_settled(Seat seat);
+  void list_old_lanes();
+  void settle(LedgerLane ledger_lane, std::int16_t lanes);
+  void opened(LedgerLane ledger_lane, Result<std::vector<LedgerRow>> rows, Lease lease);
+  void lane_settled(LedgerLane ledger_lane);
   void all_settled();
   void later(const Error& error, const char* what);
 
-  struct OldSeat {
-    Seat seat;
+  struct OldLane {
+    LedgerLane ledger_lane;
     std::int16_t lanes = 0;
   };
   Workbench& bench_;
   Transactor& transactor_;
-  const Tenure& tenure_;
+  const LaneLeases& leases_;
   std::optional<LedgerStanding> standing_;
-  std::vector<OldSeat> to_do_;
+  std::vector<OldLane> to_do_;
   std::int64_t under_way_ = 0;
   bool asking_ = false;
   std::uint64_t life_ = 0;  // answers to an earlier one are left alone

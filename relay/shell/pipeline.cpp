@@ -36,14 +36,14 @@ Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& 
              .source = source,
              .broker = broker,
              .log = std::move(log),
-             .stir = [this] { stir(); },
-             .doubt_leases = [this] { tenure_.hint(bench_.loop.now()); }},
-      tenure_(bench_.options.lease_ttl, bench_.options.limits.lanes),
+             .schedule_turn = [this] { schedule_turn(); },
+             .doubt_leases = [this] { leases_.hint(bench_.loop.now()); }},
+      leases_(bench_.options.lease_ttl, bench_.options.limits.lanes),
       claimer_(
-          bench_, tenure_, queues_,
+          bench_, leases_, queues_,
           {.working =
                [this](MonoTime now) {
-                 tenure_changed(tenure_.expire(now));  // it may have run out while a claim was under way
+                 leases_changed(leases_.expire(now));  // it may have run out while a claim was under way
                  return phase_ == Phase::working;
                },
            .takes = [this](LaneId lane,
@@ -51,7 +51,7 @@ Pipeline::Pipeline(PipelineOptions options, Loop& loop, Source& source, Broker& 
            .publish = [this](MonoTime now) { publish(now); }}),
       transactor_(transactor) {
   if (transactor == nullptr) return;
-  transactions_ = std::make_unique<Transactions>(bench_, *transactor, tenure_, topics_, queues_, marker_);
+  transactions_ = std::make_unique<Transactions>(bench_, *transactor, leases_, topics_, queues_, marker_);
 }
 
 Pipeline::~Pipeline() {
@@ -61,17 +61,17 @@ Pipeline::~Pipeline() {
 
 void Pipeline::start() {
   rate_at_ = bench_.loop.now();
-  bench_.signs.started = rate_at_;
+  bench_.health.started = rate_at_;
   bench_.source.start({.on_hint =
                            [this] {
                              bench_.counters.hints += 1;
                              bench_.plan.hint(bench_.loop.now());
-                             stir();
+                             schedule_turn();
                            },
                        .on_lanes =
                            [this] {
-                             tenure_.hint(bench_.loop.now());
-                             stir();
+                             leases_.hint(bench_.loop.now());
+                             schedule_turn();
                            },
                        .on_link =
                            [this](LinkState state, const std::string& why) {
@@ -81,7 +81,7 @@ void Pipeline::start() {
                                bench_.log.info("postgres_up", {{"detail", why}});
                              else
                                bench_.log.warn("postgres_down", {{"error", why}, {"next", "reconnecting"}});
-                             stir();
+                             schedule_turn();
                            },
                        .on_pooler =
                            [this] {
@@ -108,23 +108,23 @@ void Pipeline::start() {
              restart_wanted_ = true;
              restart_at_ = bench_.loop.now();
              drain("producer_finished");
-             stir();
+             schedule_turn();
            }});
-  stir();
+  schedule_turn();
 }
 
-void Pipeline::stir() {
-  if (std::exchange(stirred_, true)) return;
+void Pipeline::schedule_turn() {
+  if (std::exchange(turn_scheduled_, true)) return;
   bench_.loop.post([this, alive = alive_] {
     if (*alive) turn();
   });
 }
 
 void Pipeline::turn() {
-  stirred_ = false;
+  turn_scheduled_ = false;
   if (phase_ == Phase::stopped) return;
   const MonoTime now = bench_.loop.now();
-  keep_tenure(now);
+  keep_leases(now);
   settler_.pump(now);
   topics_.pump(now);
   leave_waiting();
@@ -134,7 +134,7 @@ void Pipeline::turn() {
   hand_over(now);
   if (phase_ == Phase::draining) finish_draining(now);
   if (phase_ == Phase::working && !paused()) claimer_.pump(now);
-  bench_.gate.forget(bench_.plan.oldest_open());
+  bench_.blocklist.forget(bench_.plan.oldest_open());
   sleeper_.pump(now, phase_ == Phase::working);
   if (phase_ == Phase::stopping) keep_stopping(now);
   if (phase_ != Phase::stopped) arm(now);
@@ -154,8 +154,8 @@ void Pipeline::arm(MonoTime now) {
   wake(marker_.wake_at());
   wake(sleeper_.wake_at());
   if (transactions_) wake(transactions_->wake_at());
-  if (!tenure_.asking() && (phase_ != Phase::stopping || tenure_.active())) wake(tenure_.next_request());
-  if (tenure_.active()) wake(tenure_.ends_at());
+  if (!leases_.asking() && (phase_ != Phase::stopping || leases_.active())) wake(leases_.next_request());
+  if (leases_.active()) wake(leases_.ends_at());
   if (phase_ == Phase::working && !paused()) wake(bench_.plan.wake_at());
   if (phase_ == Phase::stopping) wake(stop_by_);
   if (draining_since_) wake(*draining_since_ + bench_.options.stop_timeout);
@@ -168,33 +168,33 @@ void Pipeline::arm(MonoTime now) {
     if (!*alive) return;
     timer_.reset();
     timer_at_ = MonoTime::max();
-    stir();
+    schedule_turn();
   });
 }
 
-void Pipeline::keep_tenure(MonoTime now) {
-  tenure_changed(tenure_.expire(now));
+void Pipeline::keep_leases(MonoTime now) {
+  leases_changed(leases_.expire(now));
   // Whoever stops has its lanes until nothing of them is in flight.
-  const bool wanted = phase_ != Phase::stopping || (tenure_.active() && !giving_back_);
-  if (!wanted || !tenure_.request_due(now)) return;
-  tenure_.requested(now);
+  const bool wanted = phase_ != Phase::stopping || (leases_.active() && !giving_back_);
+  if (!wanted || !leases_.request_due(now)) return;
+  leases_.requested(now);
   bench_.lease_requests += 1;
   bench_.source.lease(lease_request(now), [this, number = bench_.lease_requests](Result<LeaseReply> reply) {
     crash_here(CrashPoint::relay_leased, reply);
     const bool answered = reply.has_value();
     leased(std::move(reply));
     if (answered && transactions_) transactions_->lease_confirmed(number);
-    stir();
+    schedule_turn();
   });
   crash_here(CrashPoint::relay_lease_asked);
 }
 
 void Pipeline::leased(Result<LeaseReply> reply) {
   const MonoTime now = bench_.loop.now();
-  if (!reply) return tenure_.failed(now);
-  bench_.signs.lease_answered = now;
-  const bool other_lanes = reply->lanes != tenure_.lanes();
-  tenure_changed(tenure_.answered({reply->held, reply->lanes, reply->share, reply->other_ends}, now));
+  if (!reply) return leases_.failed(now);
+  bench_.health.lease_answered = now;
+  const bool other_lanes = reply->lanes != leases_.lanes();
+  leases_changed(leases_.answered({reply->held, reply->lanes, reply->share, reply->other_ends}, now));
   if (other_lanes) {
     bench_.log.info("lanes_dealt_anew",
                     {{"lanes", reply->lanes}, {"configured", bench_.options.limits.lanes}});
@@ -204,18 +204,18 @@ void Pipeline::leased(Result<LeaseReply> reply) {
   note_paused(reply->paused.value_or(""));
   note_delivery(reply->differs);
   apply_lanes();
-  if (!tenure_.active() && phase_ != Phase::stopping && !std::exchange(standby_said_, true))
+  if (!leases_.active() && phase_ != Phase::stopping && !std::exchange(standby_said_, true))
     bench_.log.info("standby", {{"owner", reply->other_owner},
                                 {"instances", reply->instances},
                                 {"next", "takes lanes as soon as some are free"}});
 }
 
-void Pipeline::tenure_changed(Tenure::Change change) {
-  if (change == Tenure::Change::gained) lanes_gained();
-  if (change != Tenure::Change::ended) return;
+void Pipeline::leases_changed(LaneLeases::Change change) {
+  if (change == LaneLeases::Change::gained) lanes_gained();
+  if (change != LaneLeases::Change::ended) return;
   bench_.log.warn("lanes_lost", {{"rows_in_flight", bench_.flight.rows()},
                                  {"next", "nothing is published until they are leased again"}});
-  bench_.counters.tenures_lost += 1;
+  bench_.counters.lanes_lost += 1;
   crash_here(CrashPoint::relay_lanes_lost);
   drain("lanes_lost");
   cut_off();
@@ -226,17 +226,17 @@ void Pipeline::lanes_gained() {
   if (phase_ == Phase::stopping) return;  // they are given back with the others
   standby_said_ = false;
   std::int64_t epoch = 0;
-  for (const auto& lease : tenure_.leases())
+  for (const auto& lease : leases_.leases())
     if (lease) epoch = std::max(epoch, lease->epoch.value);
-  bench_.log.info("lanes_taken", {{"lanes", static_cast<std::int64_t>(tenure_.working().count())},
-                                  {"of", tenure_.lanes()},
+  bench_.log.info("lanes_taken", {{"lanes", static_cast<std::int64_t>(leases_.working().count())},
+                                  {"of", leases_.lanes()},
                                   {"epoch", epoch}});
   topics_.begin();
-  bench_.counters.tenures += 1;
+  bench_.counters.lanes_taken += 1;
   bench_.plan.hint(bench_.loop.now());
   if (phase_ != Phase::standby) return;
   phase_ = Phase::working;
-  bench_.signs.look_answered = bench_.loop.now();
+  bench_.health.look_answered = bench_.loop.now();
   bench_.plan.reset(bench_.loop.now());
 }
 
@@ -256,12 +256,12 @@ void Pipeline::publish(MonoTime now) {
 }
 
 LaneSet Pipeline::claimable(MonoTime now) const {
-  return transactions_ ? tenure_.working() & transactions_->claimable(now) : tenure_.working();
+  return transactions_ ? leases_.working() & transactions_->claimable(now) : leases_.working();
 }
 
 void Pipeline::apply_lanes() {
   claimer_.set_lanes(claimable(bench_.loop.now()));
-  if (tenure_.draining().none())
+  if (leases_.draining().none())
     draining_since_.reset();
   else if (!draining_since_)
     draining_since_ = bench_.loop.now();
@@ -272,26 +272,26 @@ void Pipeline::apply_lanes() {
 void Pipeline::leave_waiting() {
   if (phase_ != Phase::working)
     queues_.drop();
-  else if (tenure_.draining().any())
-    queues_.drop(tenure_.draining());
+  else if (leases_.draining().any())
+    queues_.drop(leases_.draining());
 }
 
 // A lane may have its next owner only when nothing of it is in flight here: what waits is left to that owner,
 // what is published is awaited and marked.
 void Pipeline::hand_over(MonoTime now) {
   if (phase_ == Phase::stopping || handing_over_) return;
-  const LaneSet draining = tenure_.draining();
-  std::vector<Lease> given = tenure_.take_unheard();
-  for (std::int16_t lane = 0; lane < tenure_.lanes(); ++lane)
+  const LaneSet draining = leases_.draining();
+  std::vector<Lease> given = leases_.take_unheard();
+  for (std::int16_t lane = 0; lane < leases_.lanes(); ++lane)
     if (draining.test(static_cast<std::size_t>(lane)) && bench_.flight.rows_of(LaneId{lane}) == 0 &&
         !bench_.plan.covers(LaneId{lane}))
-      given.push_back(tenure_.give(LaneId{lane}));
+      given.push_back(leases_.give(LaneId{lane}));
   if (!given.empty()) send_give_back(std::move(given));
   hand_over_overdue(now);
-  if (phase_ == Phase::working && !tenure_.active()) phase_ = Phase::standby;
+  if (phase_ == Phase::working && !leases_.active()) phase_ = Phase::standby;
 }
 
-// Kafka may owe an answer for long; the other instance does not wait for it for ever.
+// Kafka may owe an answer for long; the other instance does not wait for it forever.
 void Pipeline::hand_over_overdue(MonoTime now) {
   if (!draining_since_ || now < *draining_since_ + bench_.options.stop_timeout || phase_ != Phase::working)
     return;
@@ -305,13 +305,13 @@ void Pipeline::hand_over_overdue(MonoTime now) {
 void Pipeline::send_give_back(std::vector<Lease> lanes) {
   handing_over_ = true;
   bench_.log.info("lanes_given_back", {{"lanes", std::ssize(lanes)},
-                                       {"kept", static_cast<std::int64_t>(tenure_.working().count())}});
+                                       {"kept", static_cast<std::int64_t>(leases_.working().count())}});
   apply_lanes();
   bench_.source.give_back(bench_.options.owner, std::move(lanes), Leaving::no, [this](const Status&) {
     crash_here(CrashPoint::relay_given_back);
     handing_over_ = false;
-    tenure_.hint(bench_.loop.now());  // lost on the way, it stands in the answer and is given back again
-    stir();
+    leases_.hint(bench_.loop.now());  // lost on the way, it stands in the answer and is given back again
+    schedule_turn();
   });
   crash_here(CrashPoint::relay_give_back_asked);
 }
@@ -320,16 +320,16 @@ void Pipeline::drain(const char* why) {
   queues_.drop();
   if (phase_ != Phase::working) return;
   phase_ = Phase::draining;
-  bench_.signs.draining = bench_.loop.now();
+  bench_.health.draining = bench_.loop.now();
   bench_.log.debug("draining", {{"why", why}});
 }
 
 void Pipeline::finish_draining(MonoTime now) {
   if (bench_.flight.rows() > 0 || !bench_.plan.idle() || restart_wanted_ || restarting_) return;
-  phase_ = tenure_.active() ? Phase::working : Phase::standby;
-  bench_.signs.draining.reset();
-  bench_.signs.owing.reset();
-  bench_.signs.look_answered = now;
+  phase_ = leases_.active() ? Phase::working : Phase::standby;
+  bench_.health.draining.reset();
+  bench_.health.owing.reset();
+  bench_.health.look_answered = now;
   bench_.plan.reset(now);
 }
 
@@ -348,7 +348,7 @@ void Pipeline::restart_producer() {
       bench_.log.error("producer_restart_failed",
                        {{"error", status.error().text()}, {"next", "tried again"}});
     }
-    stir();
+    schedule_turn();
   });
 }
 
@@ -357,11 +357,11 @@ void Pipeline::stop(std::function<void()> stopped) {
   stopped_ = std::move(stopped);
   bench_.log.info("stopping", {{"rows_in_flight", bench_.flight.rows()}});
   phase_ = Phase::stopping;
-  bench_.signs.stopping = true;
+  bench_.health.stopping = true;
   stop_by_ = bench_.loop.now() + bench_.options.stop_timeout;
   queues_.drop();
   crash_here(CrashPoint::relay_stopping);
-  stir();
+  schedule_turn();
 }
 
 void Pipeline::keep_stopping(MonoTime now) {

@@ -1,6 +1,6 @@
 #pragma once
 // One pipeline: one outbox table, one producer, and those of the table's lanes that this process has.
-// Composes the parts, owns the tenure, and decides the phase. Lanes come and go while it works; one that
+// Composes the parts, owns the lane leases, and decides the phase. Lanes come and go while it works; one that
 // exceeds its share is claimed no more, and given back once nothing of it is in flight. Everything runs on
 // the loop's thread; whenever something changed, one turn looks at all parts in a fixed order.
 //
@@ -16,7 +16,7 @@
 #include <memory>
 #include <optional>
 
-#include "relay/core/lanes/tenure.hpp"
+#include "relay/core/lanes/lane_leases.hpp"
 #include "relay/shell/claimer.hpp"
 #include "relay/shell/marker.hpp"
 #include "relay/shell/publisher.hpp"
@@ -51,23 +51,23 @@ class Pipeline {
   /// A copy of all that it tells about itself, with `topics_max` topics at the most, in the order of their
   /// first row; the rest stand together behind them, as `other_topics`.
   [[nodiscard]] Figures figures(std::size_t topics_max) const;
-  /// Whether it gets on.
+  /// Whether it makes progress.
   [[nodiscard]] Judgement judgement() const;
-  [[nodiscard]] const Tenure& tenure() const { return tenure_; }
+  [[nodiscard]] const LaneLeases& leases() const { return leases_; }
   [[nodiscard]] std::size_t topics_remembered() const { return topics_.remembered(); }
 
  private:
-  void stir();
+  void schedule_turn();
   void turn();
   void arm(MonoTime now);
-  void keep_tenure(MonoTime now);
+  void keep_leases(MonoTime now);
   void leased(Result<LeaseReply> reply);
   [[nodiscard]] LeaseRequest lease_request(MonoTime now);
   [[nodiscard]] std::string_view delivery() const;
   void note_paused(std::string reason);
   void note_delivery(const std::optional<Differing>& differs);
-  [[nodiscard]] bool paused() const { return !bench_.signs.paused.empty(); }
-  void tenure_changed(Tenure::Change change);
+  [[nodiscard]] bool paused() const { return !bench_.health.paused.empty(); }
+  void leases_changed(LaneLeases::Change change);
   void lanes_gained();
   void apply_lanes();
   void leave_waiting();
@@ -88,7 +88,7 @@ class Pipeline {
   [[nodiscard]] double sent_per_s(MonoTime now);
 
   Workbench bench_;
-  Tenure tenure_;
+  LaneLeases leases_;
   Topics topics_{bench_};
   Marker marker_{bench_};
   Settler settler_{bench_};
@@ -100,7 +100,7 @@ class Pipeline {
   Transactor* transactor_;
 
   Phase phase_ = Phase::standby;
-  bool stirred_ = false;
+  bool turn_scheduled_ = false;
   std::optional<Loop::TimerId> timer_;
   MonoTime timer_at_ = MonoTime::max();
 

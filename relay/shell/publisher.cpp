@@ -10,7 +10,7 @@
 namespace outbox::relay {
 namespace {
 
-constexpr std::size_t attempts_kept = 10'000;  // then the count begins anew
+constexpr std::size_t attempts_kept = 10'000;  // then the count begins again
 
 Token token_of(Row& row) {
   return reinterpret_cast<Token>(&row);
@@ -25,7 +25,7 @@ Row& row_of(Token token) {
 void Publisher::pump(MonoTime now) {
   for (const auto& topic : topics_.all()) {
     if (!topic) continue;
-    note_stragglers(*topic, now);
+    note_stalled_partitions(*topic, now);
     if (topic->waiting.empty() || !topics_.ready(*topic, now)) continue;
     if (now < topic->careful_until)
       publish_carefully(*topic);
@@ -35,15 +35,15 @@ void Publisher::pump(MonoTime now) {
 }
 
 void Publisher::publish_in_order(Topic& topic) {
-  const auto away = [&](std::int32_t number) { return topic.stragglers.away(Partition{number}); };
+  const auto away = [&](std::int32_t number) { return topic.stalled_partitions.away(Partition{number}); };
   if (!std::ranges::all_of(topic.busy, away)) return;  // the last of the careful ones are still under way
   while (!topic.waiting.empty()) {
     Row& row = *topic.waiting.front();
     const Partition partition = queues_.partition_of(topic, row);
-    if (topic.stragglers.away(partition)) {
-      if (!queues_.aside_room()) return;
+    if (topic.stalled_partitions.away(partition)) {
+      if (!queues_.deferred_room()) return;
       topic.waiting.pop_front();
-      queues_.set_aside(topic, row, partition);
+      queues_.defer(topic, row, partition);
       continue;
     }
     topic.waiting.pop_front();
@@ -55,18 +55,18 @@ void Publisher::publish_in_order(Topic& topic) {
 }
 
 void Publisher::publish_carefully(Topic& topic) {
-  for (std::size_t i = 0; i < topic.waiting.size() && topic.stragglers.owing() < topic.partitions;) {
+  for (std::size_t i = 0; i < topic.waiting.size() && topic.stalled_partitions.owing() < topic.partitions;) {
     Row& row = *topic.waiting[i];
     const Partition partition = queues_.partition_of(topic, row);
-    const bool away = topic.stragglers.away(partition);
-    if (!away && topic.stragglers.owes(partition)) {
+    const bool away = topic.stalled_partitions.away(partition);
+    if (!away && topic.stalled_partitions.owes(partition)) {
       ++i;
       continue;
     }
-    if (away && !queues_.aside_room()) return;
+    if (away && !queues_.deferred_room()) return;
     topic.waiting.erase(topic.waiting.begin() + static_cast<std::ptrdiff_t>(i));
     if (away) {
-      queues_.set_aside(topic, row, partition);
+      queues_.defer(topic, row, partition);
       continue;
     }
     row.alone = true;
@@ -93,7 +93,7 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
     unreported_ += 1;
     bench_.counters.published += 1;
     topic.counters.published += 1;
-    topic.stragglers.published(partition, bench_.loop.now());
+    topic.stalled_partitions.published(partition, bench_.loop.now());
     crash_here(CrashPoint::relay_publishing);
     return Step::published;
   }
@@ -108,7 +108,7 @@ Publisher::Step Publisher::publish(Topic& topic, Row& row, Partition partition) 
 void Publisher::delivered(std::span<const Delivery> reports) {
   const Moment now{bench_.loop.now(), bench_.loop.wall()};
   for (const Delivery& delivery : reports) report(delivery, now);
-  bench_.stir();
+  bench_.schedule_turn();
 }
 
 void Publisher::report(const Delivery& delivery, const Moment& now) {
@@ -121,7 +121,7 @@ void Publisher::report(const Delivery& delivery, const Moment& now) {
     away_ -= 1;
     bench_.flight.come_back(row);
   }
-  if (topic.stragglers.reported(row.partition, now.mono)) back(topic, row.partition);
+  if (topic.stalled_partitions.reported(row.partition, now.mono)) back(topic, row.partition);
   if (row.alone) topic.busy.erase(delivery.partition.value);
   if (delivery.refusal) return refused(topic, row, delivery);
   bench_.counters.acked += 1;
@@ -171,12 +171,12 @@ bool Publisher::exhausted(const Row& row) {
   return true;
 }
 
-void Publisher::note_stragglers(Topic& topic, MonoTime now) {
-  for (const Partition partition : topic.stragglers.overdue(now, bench_.options.away_after)) {
+void Publisher::note_stalled_partitions(Topic& topic, MonoTime now) {
+  for (const Partition partition : topic.stalled_partitions.overdue(now, bench_.options.away_after)) {
     bench_.log.warn("partition_away", {{"topic", topic.name},
                                        {"partition", partition.value},
                                        {"next", "its messages wait, the others go on"}});
-    bench_.signs.partitions_away += 1;
+    bench_.health.partitions_away += 1;
     bench_.flight.each([&](Row& row) {
       if (row.stage != Stage::published || row.topic != topic.number || row.partition != partition ||
           row.away)
@@ -188,7 +188,7 @@ void Publisher::note_stragglers(Topic& topic, MonoTime now) {
 }
 
 void Publisher::back(Topic& topic, Partition partition) {
-  bench_.signs.partitions_away -= 1;
+  bench_.health.partitions_away -= 1;
   const std::int64_t rows = queues_.bring_back(topic, partition);
   bench_.log.info("partition_back",
                   {{"topic", topic.name}, {"partition", partition.value}, {"rows_waiting", rows}});
@@ -198,7 +198,7 @@ void Publisher::back(Topic& topic, Partition partition) {
 MonoTime Publisher::wake_at() const {
   MonoTime at = MonoTime::max();
   for (const auto& topic : topics_.all())
-    if (topic) at = std::min(at, topic->stragglers.wake_at(bench_.options.away_after));
+    if (topic) at = std::min(at, topic->stalled_partitions.wake_at(bench_.options.away_after));
   return at;
 }
 

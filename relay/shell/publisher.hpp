@@ -40,7 +40,7 @@ class Publisher {
   [[nodiscard]] bool exhausted(const Row& row);
   void report(const Delivery& delivery, const Moment& now);
   void refused(Topic& topic, Row& row, const Delivery& delivery);
-  void note_stragglers(Topic& topic, MonoTime now);
+  void note_stalled_partitions(Topic& topic, MonoTime now);
   void back(Topic& topic, Partition partition);
 
   Workbench& bench_;

@@ -19,7 +19,7 @@ bool Queues::take(Row& row) {
     settler_.set_held(row);
     return false;
   }
-  if (bench_.gate.blocks(row.message, row.claim)) {
+  if (bench_.blocklist.blocks(row.message, row.claim)) {
     bench_.drop(row);
     return false;
   }
@@ -34,12 +34,13 @@ bool Queues::take(Row& row) {
 }
 
 bool Queues::closed_out(const Topic& topic, const Row& row) const {
-  if (!topic.stragglers.any_closed(row.claim)) return false;
-  return topic.stragglers.closed(row.claim) || topic.stragglers.closed(partition_of(topic, row), row.claim);
+  if (!topic.stalled_partitions.any_closed(row.claim)) return false;
+  return topic.stalled_partitions.closed(row.claim) ||
+         topic.stalled_partitions.closed(partition_of(topic, row), row.claim);
 }
 
 void Queues::again(Topic& topic, Row& row) {
-  if (bench_.gate.blocks(row.message, row.claim)) return bench_.drop(row);
+  if (bench_.blocklist.blocks(row.message, row.claim)) return bench_.drop(row);
   const auto later = std::find_if(topic.waiting.begin(), topic.waiting.end(),
                                   [&](const Row* other) { return other->order > row.order; });
   topic.waiting.insert(later, &row);
@@ -80,44 +81,44 @@ void Queues::drop(Topic& topic, Chosen chosen) {
 }
 
 void Queues::leave(Topic& topic) {
-  topic.stragglers.close(bench_.plan.newest());
+  topic.stalled_partitions.close(bench_.plan.newest());
   drop(topic, any_row);
 }
 
-void Queues::set_aside(Topic& topic, Row& row, Partition partition) {
+void Queues::defer(Topic& topic, Row& row, Partition partition) {
   if (bench_.flight.exclude(row.message.id, row.lease.lane)) {
-    topic.stragglers.set_aside(partition, {row.message.id, row.message.shard, row.lease.lane});
-    bench_.signs.rows_aside += 1;
+    topic.stalled_partitions.defer(partition, {row.message.id, row.message.shard, row.lease.lane});
+    bench_.health.rows_deferred += 1;
   }
   bench_.drop(row);
 }
 
-void Queues::include(const std::vector<Aside>& rows) {
-  for (const Aside& row : rows) {
+void Queues::include(const std::vector<Deferred>& rows) {
+  for (const Deferred& row : rows) {
     bench_.flight.include(row.row, row.lane);
-    bench_.floors.again(row.shard, row.row);  // claims left it out until now, and may have passed it
+    bench_.floors.lower_to(row.shard, row.row);  // claims left it out until now, and may have passed it
   }
-  Signs& signs = bench_.signs;
-  signs.rows_aside -= std::ssize(rows);
-  if (!signs.aside_full || signs.rows_aside >= bench_.options.aside_rows_max) return;
-  signs.aside_full = false;
-  bench_.log.info("aside_room", {{"rows", signs.rows_aside}});
+  Health& health = bench_.health;
+  health.rows_deferred -= std::ssize(rows);
+  if (!health.deferred_full || health.rows_deferred >= bench_.options.deferred_rows_max) return;
+  health.deferred_full = false;
+  bench_.log.info("deferred_room", {{"rows", health.rows_deferred}});
 }
 
-bool Queues::aside_room() {
-  Signs& signs = bench_.signs;
-  if (signs.rows_aside < bench_.options.aside_rows_max) return true;
-  if (std::exchange(signs.aside_full, true)) return false;
-  bench_.log.error("aside_full", {{"rows", signs.rows_aside},
-                                  {"partitions_away", signs.partitions_away},
-                                  {"next", "rows of other partitions wait as well, until one is back"}});
+bool Queues::deferred_room() {
+  Health& health = bench_.health;
+  if (health.rows_deferred < bench_.options.deferred_rows_max) return true;
+  if (std::exchange(health.deferred_full, true)) return false;
+  bench_.log.error("deferred_full", {{"rows", health.rows_deferred},
+                                     {"partitions_away", health.partitions_away},
+                                     {"next", "rows of other partitions wait as well, until one is back"}});
   return false;
 }
 
 std::int64_t Queues::bring_back(Topic& topic, Partition partition) {
-  topic.stragglers.close(partition, bench_.plan.newest());
+  topic.stalled_partitions.close(partition, bench_.plan.newest());
   drop(topic, [&](const Row& row) { return partition_of(topic, row) == partition; });
-  const std::vector<Aside> rows = topic.stragglers.take(partition);
+  const std::vector<Deferred> rows = topic.stalled_partitions.take(partition);
   include(rows);
   return std::ssize(rows);
 }
@@ -132,7 +133,7 @@ void Queues::drop(const LaneSet& lanes) {
   };
   for (const auto& topic : topics_.all()) {
     if (!topic) continue;
-    include(topic->stragglers.take(lanes));
+    include(topic->stalled_partitions.take(lanes));
     drop(*topic, of_them);
   }
 }

@@ -34,10 +34,10 @@ class Queues {
   void kill(Topic& topic, Row& row, std::string reason);
   /// A row that was taken out of its topic's queue is left for later claims, and out of them until
   /// bring_back().
-  void set_aside(Topic& topic, Row& row, Partition partition);
+  void defer(Topic& topic, Row& row, Partition partition);
   /// Whether another row may be set aside. Where it may not, that is said once, and shown until there is
   /// room.
-  [[nodiscard]] bool aside_room();
+  [[nodiscard]] bool deferred_room();
   /// What was set aside may be claimed again, and how much that was. Claimed again in order: so nothing
   /// passes it that waits already, or that a claim under way brings.
   std::int64_t bring_back(Topic& topic, Partition partition);
@@ -51,7 +51,7 @@ class Queues {
   [[nodiscard]] bool closed_out(const Topic& topic, const Row& row) const;
   template <class Chosen>
   void drop(Topic& topic, Chosen chosen);
-  void include(const std::vector<Aside>& rows);
+  void include(const std::vector<Deferred>& rows);
 
   Workbench& bench_;
   Topics& topics_;

@@ -24,43 +24,43 @@ std::optional<HoldTarget> Settler::hold_of(const Message& message) const {
 void Settler::bury(Row& row, std::string reason) {
   row.stage = Stage::leaving;
   const auto hold = hold_of(row.message);
-  if (hold) bench_.gate.block(*hold);
+  if (hold) bench_.blocklist.block(*hold);
   bench_.log.warn("message_dead",
                   {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
-  graves_.push_back({&row,
-                     {row.message.id, row.message.address, row.lease,
-                      bounded_text(reason, last_error_bytes_max), hold, row.message.generation}});
-  bench_.stir();
+  to_bury_.push_back({&row,
+                      {row.message.id, row.message.address, row.lease,
+                       bounded_text(reason, last_error_bytes_max), hold, row.message.generation}});
+  bench_.schedule_turn();
 }
 
 void Settler::set_held(Row& row) {
   row.stage = Stage::leaving;
   close_gate(row);
   to_hold_.push_back(&row);
-  bench_.stir();
+  bench_.schedule_turn();
 }
 
 void Settler::pump(MonoTime now) {
   if (now < retry_at_) return;
-  if (!burying_ && !graves_.empty()) dig();
+  if (!burying_ && !to_bury_.empty()) bury_next();
   if (!holding_ && !to_hold_.empty()) hold_all();
 }
 
-void Settler::dig() {
+void Settler::bury_next() {
   burying_ = true;
-  bench_.source.bury(graves_.front().dead, [this](Status status) {
+  bench_.source.bury(to_bury_.front().dead, [this](Status status) {
     crash_here(CrashPoint::relay_buried, status);
     burying_ = false;
     answered(status, "bury");
     if (status) {
-      const Grave grave = std::move(graves_.front());
-      graves_.pop_front();
-      if (grave.dead.hold) bench_.gate.recorded(*grave.dead.hold, bench_.plan.newest());
+      const Burial burial = std::move(to_bury_.front());
+      to_bury_.pop_front();
+      if (burial.dead.hold) bench_.blocklist.recorded(*burial.dead.hold, bench_.plan.newest());
       bench_.counters.dead += 1;
-      bench_.flight.settle(*grave.row);
-      bench_.moved();
+      bench_.flight.settle(*burial.row);
+      bench_.note_progress();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
   crash_here(CrashPoint::relay_bury_asked);
 }
@@ -69,11 +69,11 @@ void Settler::dig() {
 // row of its key would be claimed without it and pass: so the key stays closed until claims see the row
 // again, HELD or PENDING.
 void Settler::close_gate(const Row& row) {
-  if (row.message.key) bench_.gate.block(key_of(row.message));
+  if (row.message.key) bench_.blocklist.block(key_of(row.message));
 }
 
 void Settler::held(Row& row) {
-  if (row.message.key) bench_.gate.recorded(key_of(row.message), bench_.plan.newest());
+  if (row.message.key) bench_.blocklist.recorded(key_of(row.message), bench_.plan.newest());
   bench_.unsent(row.message);  // where its hold was gone already it is still PENDING
   bench_.flight.settle(row);
 }
@@ -91,12 +91,12 @@ void Settler::hold_all() {
     if (status) {
       bench_.counters.held += static_cast<std::int64_t>(rows.size());
       for (Row* row : rows) held(*row);
-      bench_.moved();
+      bench_.note_progress();
       for (const Row* row : to_hold_) close_gate(*row);
     } else {
       to_hold_.insert(to_hold_.begin(), rows.begin(), rows.end());
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 

@@ -23,24 +23,24 @@ class Settler {
   void set_held(Row& row);
   void pump(MonoTime now);
   [[nodiscard]] MonoTime wake_at() const {
-    return graves_.empty() && to_hold_.empty() ? MonoTime::max() : retry_at_;
+    return to_bury_.empty() && to_hold_.empty() ? MonoTime::max() : retry_at_;
   }
   /// The hold that the death of `row` brings, if any.
   [[nodiscard]] std::optional<HoldTarget> hold_of(const Message& message) const;
 
  private:
-  struct Grave {
+  struct Burial {
     Row* row;
     DeadRow dead;
   };
-  void dig();
+  void bury_next();
   void hold_all();
   void close_gate(const Row& row);
   void held(Row& row);
   void answered(const Status& status, const char* what);
 
   Workbench& bench_;
-  std::deque<Grave> graves_;
+  std::deque<Burial> to_bury_;
   std::vector<Row*> to_hold_;
   bool burying_ = false;
   bool holding_ = false;

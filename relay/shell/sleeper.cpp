@@ -37,7 +37,7 @@ void Sleeper::declare(Millis time, MonoTime now) {
     } else {
       retry_at_ = bench_.loop.now() + retry_pause;
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 

@@ -10,7 +10,7 @@ namespace outbox::relay {
 class Sleeper {
  public:
   explicit Sleeper(Workbench& bench) : bench_(bench) {}
-  /// `may_sleep`: a tenure is active and nothing is being drained.
+  /// `may_sleep`: the lanes are leased and nothing is being drained.
   void pump(MonoTime now, bool may_sleep);
   [[nodiscard]] MonoTime wake_at() const { return wake_at_; }
 

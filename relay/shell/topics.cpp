@@ -42,12 +42,12 @@ std::string_view to_string(Topic::State state) noexcept {
 
 bool Topic::idle() const {
   const bool settled = state == State::ready || state == State::unknown;
-  return settled && waiting.empty() && in_flight == 0 && busy.empty() && stragglers.away_count() == 0 &&
-         !refreshing && !held && !probing;
+  return settled && waiting.empty() && in_flight == 0 && busy.empty() &&
+         stalled_partitions.away_count() == 0 && !refreshing && !held && !probing;
 }
 
 void Topic::spread_over(std::int32_t count) {
-  if (count != partitions) stragglers.close_where_any();
+  if (count != partitions) stalled_partitions.close_where_any();
   partitions = count;
 }
 
@@ -74,7 +74,7 @@ void Topics::forget_idle(MonoTime now) {
   for (std::size_t number = bench_.options.topics_max; number < topics_.size(); ++number) {
     const auto& topic = topics_[number];
     if (!topic || !topic->idle() || now < topic->careful_until || now < topic->rests_until) continue;
-    if (topic->stragglers.any_closed(bench_.plan.oldest_open())) continue;
+    if (topic->stalled_partitions.any_closed(bench_.plan.oldest_open())) continue;
     forgotten_.published += topic->counters.published;
     forgotten_.acked += topic->counters.acked;
     forgotten_.dead += topic->counters.dead;
@@ -101,7 +101,7 @@ bool Topics::ready(Topic& topic, MonoTime now) {
 bool Topics::look_again(Topic& topic, const Row& row) {
   if (topic.facts_at >= row.batch->admitted_at) return false;
   if (!topic.unsure_since) topic.unsure_since = bench_.loop.now();
-  bench_.stir();
+  bench_.schedule_turn();
   return true;
 }
 
@@ -109,7 +109,7 @@ void Topics::look_up(Topic& topic) {
   topic.state = Topic::State::looking_up;
   bench_.broker.look_up(topic.name, [this, &topic, asked = bench_.loop.now()](Result<TopicFacts> facts) {
     looked_up(topic, std::move(facts), asked);
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -154,7 +154,7 @@ void Topics::pin(Topic& topic) {
       const bool agreed = topic.partitions == *pinned && *pinned == topic.partitions_seen;
       topic.state = agreed ? Topic::State::ready : Topic::State::draining;
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -170,7 +170,7 @@ void Topics::repin(Topic& topic) {
       topic.spread_over(topic.partitions_seen);
       topic.state = Topic::State::ready;
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -180,24 +180,25 @@ void Topics::unusable(Topic& topic, const std::string& reason) {
 
 void Topics::hold(Topic& topic, const std::string& reason) {
   topic.state = Topic::State::holding;
-  bench_.gate.block(target_of(topic));
+  bench_.blocklist.block(target_of(topic));
   for (Row* row : std::exchange(topic.waiting, {})) bench_.drop(*row);
   const std::string stored = bounded_text("kafka: " + reason, last_error_bytes_max);
   bench_.source.hold(target_of(topic), stored, [this, &topic, reason](Status status) {
     crash_here(CrashPoint::relay_topic_held, status);
     if (!status) {
-      bench_.gate.unblock(target_of(topic));
-      topic.stragglers.close(bench_.plan.newest());  // its rows were left, and claims under way left them out
+      bench_.blocklist.unblock(target_of(topic));
+      topic.stalled_partitions.close(
+          bench_.plan.newest());  // its rows were left, and claims under way left them out
       later(topic, status.error(), "topic_hold");
     } else {
-      bench_.gate.recorded(target_of(topic), bench_.plan.newest());
+      bench_.blocklist.recorded(target_of(topic), bench_.plan.newest());
       topic.state = Topic::State::unknown;
       if (!std::exchange(topic.held, true))
         bench_.log.warn("topic_held",
                         {{"topic", topic.name}, {"reason", reason}, {"next", "probed; other topics go on"}});
       topic.probe_at = bench_.loop.now() + topic.probe.next();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
   crash_here(CrashPoint::relay_hold_asked);
 }
@@ -220,7 +221,7 @@ void Topics::read_holds() {
       if (std::exchange(topic.held, true)) continue;
       topic.probe_at = bench_.loop.now();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -268,7 +269,7 @@ void Topics::refresh(Topic& topic, MonoTime now) {
     } else {
       topic.refresh_at = bench_.loop.now() + bench_.options.facts_fresh_for;
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -280,7 +281,7 @@ void Topics::probe(Topic& topic) {
     if (facts && facts->state == TopicState::present) return release(topic);
     topic.probing = false;
     topic.probe_at = bench_.loop.now() + topic.probe.next();
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -301,7 +302,7 @@ void Topics::release(Topic& topic) {
     } else {
       topic.probe_at = bench_.loop.now() + topic.probe.next();
     }
-    bench_.stir();
+    bench_.schedule_turn();
   });
   crash_here(CrashPoint::relay_release_asked);
 }

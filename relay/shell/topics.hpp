@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "relay/core/kafka/stragglers.hpp"
+#include "relay/core/kafka/stalled_partitions.hpp"
 #include "relay/shell/workbench.hpp"
 
 namespace outbox::relay {
@@ -50,7 +50,7 @@ struct Topic {
   std::int64_t in_flight = 0;   ///< published, not reported
   MonoTime careful_until{};     ///< a refusal was seen: one message a partition in flight
   std::set<std::int32_t> busy;  ///< partitions with a message in flight, while careful
-  Stragglers stragglers;
+  StalledPartitions stalled_partitions;
 
   bool held = false;  ///< by a relay's hold; probed
   MonoTime probe_at{};
@@ -81,10 +81,10 @@ class Topics {
   [[nodiscard]] const TopicCounters& forgotten() const { return forgotten_; }
   [[nodiscard]] std::size_t remembered() const { return numbers_.size(); }
 
-  /// True: publish now. False: what is needed was begun; `stir` comes when it changed.
+  /// True: publish now. False: what is needed was begun; `schedule_turn` comes when it changed.
   [[nodiscard]] bool ready(Topic& topic, MonoTime now);
   /// What is known of the topic may be older than the row, which it speaks against: true, if it is looked up
-  /// anew first. The topic is not ready until then.
+  /// again first. The topic is not ready until then.
   [[nodiscard]] bool look_again(Topic& topic, const Row& row);
   /// Kafka refused it as a topic: hold it. Its waiting rows are dropped.
   void unusable(Topic& topic, const std::string& reason);

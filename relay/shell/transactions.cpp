@@ -21,15 +21,15 @@ struct RowKey {
 
 }  // namespace
 
-Transactions::Transactions(Workbench& bench, Transactor& transactor, const Tenure& tenure, Topics& topics,
+Transactions::Transactions(Workbench& bench, Transactor& transactor, const LaneLeases& leases, Topics& topics,
                            Queues& queues, Marker& marker)
     : bench_(bench),
       transactor_(transactor),
-      tenure_(tenure),
+      leases_(leases),
       topics_(topics),
       queues_(queues),
       marker_(marker),
-      old_ledgers_(bench, transactor, tenure) {
+      old_ledgers_(bench, transactor, leases) {
   marker_.watch([this](const Row& row, Marker::Outcome outcome) { marked(row, outcome); });
 }
 
@@ -42,7 +42,7 @@ void Transactions::enter(Lane& lane, State state) {
 
 void Transactions::pump(MonoTime now) {
   wake_at_ = MonoTime::max();
-  follow_tenure(now);
+  follow_leases(now);
   old_ledgers_.pump(now);
   if (!old_ledgers_.settled()) wake_at_ = old_ledgers_.wake_at();
   for (Lane& lane : lanes_) {
@@ -60,7 +60,7 @@ void Transactions::pump(MonoTime now) {
 
 // A transaction that takes long is looked at again: when its lane is claimed no more, and when that is told.
 void Transactions::watch(Lane& lane, MonoTime now) {
-  const MonoTime unclaimed = lane.since + bench_.options.limits.straggler_after;
+  const MonoTime unclaimed = lane.since + bench_.options.limits.stalled_after;
   const MonoTime slow = lane.since + bench_.options.transaction_slow;
   if (now < unclaimed) wake_at_ = std::min(wake_at_, unclaimed);
   if (now < slow) {
@@ -72,17 +72,17 @@ void Transactions::watch(Lane& lane, MonoTime now) {
   }
 }
 
-void Transactions::follow_tenure(MonoTime now) {
+void Transactions::follow_leases(MonoTime now) {
   for (std::int16_t n = 0; n < shard_count; ++n) {
-    const auto& held = tenure_.held(LaneId{n});
+    const auto& held = leases_.held(LaneId{n});
     if (Lane& lane = of(LaneId{n}); lane.state != State::absent && (!held || held->epoch != lane.lease.epoch))
       leave(lane);
   }
   for (std::int16_t n = 0; n < shard_count; ++n) {
     Lane& lane = of(LaneId{n});
-    const auto& held = tenure_.held(LaneId{n});
+    const auto& held = leases_.held(LaneId{n});
     if (lane.state != State::absent || !held || !lane.rows.empty()) continue;
-    if (none_held()) old_ledgers_.forget();  // the lanes may have been dealt anew since
+    if (none_held()) old_ledgers_.forget();  // the lanes may have been dealt again since
     if (lane.lease.epoch != held->epoch) lane.unmarked = 0;
     lane.lease = *held;
     lane.retry_at = now;
@@ -100,10 +100,10 @@ void Transactions::leave(Lane& lane) {
   const bool sending = lane.state == State::sending;
   enter(lane, State::absent);
   lane.failing = lane.slow = false;
-  if (sending) return transactor_.abandon(lane.seat);
+  if (sending) return transactor_.abandon(lane.ledger_lane);
   lane.life += 1;
   drop_rows(lane);
-  transactor_.close(lane.seat);
+  transactor_.close(lane.ledger_lane);
 }
 
 void Transactions::cut_off() {
@@ -118,12 +118,12 @@ void Transactions::open(Lane& lane) {
   lane.batch_bytes = batch_bytes_;
   lane.ledger_marked = false;
   const LedgerStanding& standing = old_ledgers_.standing();
-  lane.seat = {standing.present.number, lane.lease.lane};
-  bench_.counters.seats_opened += 1;
-  transactor_.open({standing.ledger, lane.seat, standing.present.lanes, lane.batch_bytes},
+  lane.ledger_lane = {standing.present.number, lane.lease.lane};
+  bench_.counters.lane_producers_opened += 1;
+  transactor_.open({standing.ledger, lane.ledger_lane, standing.present.lanes, lane.batch_bytes},
                    [this, &lane, life = lane.life](Result<std::vector<LedgerRow>> answer) {
                      if (life == lane.life) opened(lane, std::move(answer));
-                     bench_.stir();
+                     bench_.schedule_turn();
                    });
 }
 
@@ -162,7 +162,7 @@ void Transactions::decide(Lane& lane, const std::vector<LedgerRow>& named) {
       lane.ledger_marked = true;
     else
       failed(lane, status.error());
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -212,14 +212,14 @@ void Transactions::failed(Lane& lane, const Error& error) {
   lane.retry_at = bench_.loop.now() + lane.backoff.next();
   const bool mended = error.disposition == Disposition::fatal && lane.why != error.text();
   lane.why = error.text();
-  transactor_.close(lane.seat);
+  transactor_.close(lane.ledger_lane);
   bench_.doubt_leases();
   // Told once; what only a person can mend is told again where the next thing is wrong.
   if (!std::exchange(lane.failing, true) || mended)
     bench_.log.warn("lane_stopped", {{"lane", lane.lease.lane.value},
                                      {"rows", std::ssize(lane.rows)},
                                      {"error", lane.why},
-                                     {"next", "opened anew; the ledger tells what is in Kafka"}});
+                                     {"next", "opened again; the ledger tells what is in Kafka"}});
 }
 
 void Transactions::committed(Row& row, Partition partition, Offset offset) {
@@ -312,9 +312,9 @@ void Transactions::send(Lane& lane) {
   }
   bench_.counters.published += std::ssize(lane.rows);
   enter(lane, State::sending);
-  transactor_.send(lane.seat, std::move(messages), [this, &lane](TransactionEnd end) {
+  transactor_.send(lane.ledger_lane, std::move(messages), [this, &lane](TransactionEnd end) {
     ended(lane, std::move(end));
-    bench_.stir();
+    bench_.schedule_turn();
   });
 }
 
@@ -336,7 +336,7 @@ void Transactions::ended(Lane& lane, TransactionEnd end) {
   // The lane was left meanwhile: its next owner reads the ledger.
   lane.life += 1;
   drop_rows(lane);
-  transactor_.close(lane.seat);
+  transactor_.close(lane.ledger_lane);
 }
 
 void Transactions::marked(const Row& row, Marker::Outcome outcome) {
@@ -351,8 +351,7 @@ void Transactions::marked(const Row& row, Marker::Outcome outcome) {
 LaneSet Transactions::claimable(MonoTime now) const {
   LaneSet out;
   for (const Lane& lane : lanes_) {
-    const bool slow =
-        lane.state == State::sending && now - lane.since >= bench_.options.limits.straggler_after;
+    const bool slow = lane.state == State::sending && now - lane.since >= bench_.options.limits.stalled_after;
     if (lane.state == State::ready || (lane.state == State::sending && !slow))
       out.set(index(lane.lease.lane));
   }

@@ -3,7 +3,7 @@
 // lane. What holds the promise, lane by lane: nothing is claimed before open() has fenced every other owner,
 // what its ledger names is marked, and the database has confirmed the lease since; a transaction is committed
 // only after the one before it is marked; and after any end that is not a clean commit the lane is opened
-// anew, which tells what became of its rows. So all that was committed earlier is marked when a claim looks,
+// again, which tells what became of its rows. So all that was committed earlier is marked when a claim looks,
 // and the newest stands in the ledger.
 //
 //   absent ─ leased, old ledgers settled ─► opening ─► confirming ─► ready ─ rows ─► sending ─► ready, once
@@ -31,8 +31,8 @@ namespace outbox::relay {
 
 class Transactions {
  public:
-  Transactions(Workbench& bench, Transactor& transactor, const Tenure& tenure, Topics& topics, Queues& queues,
-               Marker& marker);
+  Transactions(Workbench& bench, Transactor& transactor, const LaneLeases& leases, Topics& topics,
+               Queues& queues, Marker& marker);
 
   void pump(MonoTime now);
   [[nodiscard]] MonoTime wake_at() const { return wake_at_; }
@@ -47,17 +47,18 @@ class Transactions {
   void cut_off();
   void marked(const Row& row, Marker::Outcome outcome);
 
-  /// Lanes that do not get on: opened in vain, or not ready for long, or with a transaction that takes long.
+  /// Lanes that do not make progress: opened in vain, or not ready for long, or with a transaction that takes
+  /// long.
   [[nodiscard]] std::vector<StoppedLane> stopped(MonoTime now) const;
   /// The one that stands still for the longest time.
-  [[nodiscard]] std::optional<Signs::Stopped> longest_stopped(MonoTime now) const;
+  [[nodiscard]] std::optional<Health::Stopped> longest_stopped(MonoTime now) const;
 
  private:
   enum class State : std::uint8_t { absent, waiting, opening, confirming, ready, sending };
   struct Lane {
     State state = State::absent;
     Lease lease;
-    Seat seat;
+    LedgerLane ledger_lane;
     std::uint64_t life = 0;  // answers to an earlier one are left alone
     std::vector<Row*> rows;  // of the transaction under way, or whose end is not known
     std::unordered_map<Row*, RefusedMessage> refused;
@@ -77,7 +78,7 @@ class Transactions {
   static std::size_t index(LaneId lane) { return static_cast<std::size_t>(lane.value); }
   [[nodiscard]] Lane& of(LaneId lane) { return lanes_[index(lane)]; }
 
-  void follow_tenure(MonoTime now);
+  void follow_leases(MonoTime now);
   [[nodiscard]] bool none_held() const;
   void watch(Lane& lane, MonoTime now);
   void enter(Lane& lane, State state);
@@ -107,7 +108,7 @@ class Transactions {
 
   Workbench& bench_;
   Transactor& transactor_;
-  const Tenure& tenure_;
+  const LaneLeases& leases_;
   Topics& topics_;
   Queues& queues_;
   Marker& marker_;

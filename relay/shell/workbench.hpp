@@ -1,16 +1,16 @@
 #pragma once
 // What the parts of one pipeline share: its options, its ports, and the books of what is in flight. Made by
-// Pipeline, used by its parts on the loop's thread. A part that changed something calls `stir`, and Pipeline
-// looks at all of them once in the next turn.
+// Pipeline, used by its parts on the loop's thread. A part that changed something calls `schedule_turn`, and
+// Pipeline looks at all of them once in the next turn.
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "relay/core/claim/blocklist.hpp"
 #include "relay/core/claim/claim_floors.hpp"
 #include "relay/core/claim/claim_plan.hpp"
 #include "relay/core/claim/flight.hpp"
-#include "relay/core/claim/gate.hpp"
 #include "relay/log/log.hpp"
 #include "relay/ports/broker.hpp"
 #include "relay/ports/loop.hpp"
@@ -38,13 +38,13 @@ struct PipelineOptions {
   Millis facts_fresh_for{120'000};    ///< then a topic's partition count and limit are looked up again
   Millis away_after{500};             ///< a partition that owes reports and gives none for so long is away
   std::int32_t published_max = 5000;  ///< handed to the producer at once, but for what is away
-  std::int32_t aside_rows_max = 100'000;  ///< of partitions that are away; then the others wait as well
-  std::int32_t mark_rows_max = 5000;      ///< of one mark
-  std::int32_t marks_max = 2;             ///< under way at once
-  Millis transaction_slow{5000};          ///< exactly once: a transaction that takes longer is told
-  Millis transactor_lost{180'000};        ///< a call to the transactor ends long before; then it is stuck
-  std::size_t topics_max = 1000;          ///< remembered for good; more only while they have something to do
-  std::int32_t probes_max = 8;            ///< of held topics, under way at once
+  std::int32_t deferred_rows_max = 100'000;  ///< of partitions that are away; then the others wait as well
+  std::int32_t mark_rows_max = 5000;         ///< of one mark
+  std::int32_t marks_max = 2;                ///< under way at once
+  Millis transaction_slow{5000};             ///< exactly once: a transaction that takes longer is told
+  Millis transactor_lost{180'000};           ///< a call to the transactor ends long before; then it is stuck
+  std::size_t topics_max = 1000;  ///< remembered for good; more only while they have something to do
+  std::int32_t probes_max = 8;    ///< of held topics, under way at once
 };
 
 struct Workbench {
@@ -53,15 +53,15 @@ struct Workbench {
   Source& source;
   Broker& broker;
   log::Logger log;
-  std::function<void()> stir;
+  std::function<void()> schedule_turn;
   std::function<void()> doubt_leases;  ///< a lane seems to have another owner: ask
   Flight flight{};
-  Gate gate{};
+  Blocklist blocklist{};
   ClaimPlan plan{options.limits};
   ClaimFloors floors{options.slow_look};
   Counters counters{};
   Timings timings{};
-  Signs signs{};
+  Health health{};
   std::uint64_t lease_requests = 0;  ///< asked so far
   bool alone = true;                 ///< no other instance is alive, as far as is known
 
@@ -71,13 +71,13 @@ struct Workbench {
     counters.dropped += 1;
     unsent(row.message);
     flight.settle(row);
-    if (flight.rows() == 0) signs.owing.reset();
+    if (flight.rows() == 0) health.owing.reset();
   }
   /// Rows were settled for good: marked, buried or held.
-  void moved() { signs.settled(loop.now(), flight.rows()); }
+  void note_progress() { health.settled(loop.now(), flight.rows()); }
   /// The row may be PENDING although it leaves the flight: claims look for it again.
   void unsent(const Message& message) {
-    if (!message.available_at) floors.again(message.shard, message.id);
+    if (!message.available_at) floors.lower_to(message.shard, message.id);
   }
 };
 

@@ -28,7 +28,7 @@ RETURN CASE
 END;
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- What a column may hold, as domains and not as CHECKs of the table: a table's CHECK is parsed anew by every INSERT
+-- What a column may hold, as domains and not as CHECKs of the table: a table's CHECK is parsed again by every INSERT
 -- statement and evaluated again by every mark, which made them dearer than all else in the row (docs/protocol.md).
 -- Clients see the type beneath. Topic and key are bytes to Kafka, so they compare as bytes.
 CREATE DOMAIN {{schema}}.outbox_topic_name AS text COLLATE "C"

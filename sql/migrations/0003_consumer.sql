@@ -29,7 +29,7 @@ CREATE TABLE {{schema}}.processed_msgs_timeless PARTITION OF {{schema}}.processe
 CREATE TABLE {{schema}}.processed_msgs_default PARTITION OF {{schema}}.processed_msgs DEFAULT;
 
 -- Messages that were not applied, as they came, for an operator. A record of Kafka that comes again is here once
--- (insert with ON CONFLICT DO NOTHING); a topic created anew has the same offsets but hardly the same payloads.
+-- (insert with ON CONFLICT DO NOTHING); a topic created again has the same offsets but hardly the same payloads.
 CREATE TABLE {{schema}}.dead_msgs (
   id             bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   consumer       text        COLLATE "C" NOT NULL,

@@ -2,7 +2,7 @@
 -- were really dropped. Also what guards against messages that a later one overtook. Filled in: schema, schema_literal.
 -- Locks: SHARE on processed_msgs while its partial index is made; else only on what it creates.
 
--- A consumer that is not in here, or whose horizon is null, remembers for ever: no partition with a row of its is dropped.
+-- A consumer that is not in here, or whose horizon is null, remembers forever: no partition with a row of its is dropped.
 CREATE TABLE {{schema}}.inbox_consumer (
   consumer      text        COLLATE "C" PRIMARY KEY,
   horizon       interval,
@@ -38,7 +38,7 @@ CREATE TABLE {{schema}}.inbox_version (
   PRIMARY KEY (consumer, entity)
 ) WITH (fillfactor = 70);
 
--- Says how long a consumer must remember; null: for ever. Called by every instance at its start; the last one's word holds.
+-- Says how long a consumer must remember; null: forever. Called by every instance at its start; the last one's word holds.
 -- Locks: the consumer's row. Index: primary key.
 CREATE FUNCTION {{schema}}.inbox_register(consumer text, horizon interval) RETURNS void
 LANGUAGE sql VOLATILE

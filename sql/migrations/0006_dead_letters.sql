@@ -9,7 +9,7 @@ ALTER TABLE {{schema}}.dead_msgs
   ADD COLUMN parked     boolean NOT NULL DEFAULT false,
   ADD COLUMN retry_at   timestamptz,
   ADD COLUMN key_sha256 bytea GENERATED ALWAYS AS (sha256(msg_key)) STORED,
-  -- A topic made anew has the same offsets, and two messages may well have the same payload.
+  -- A topic made again has the same offsets, and two messages may well have the same payload.
   DROP CONSTRAINT dead_msgs_once,
   ADD CONSTRAINT dead_msgs_once
     UNIQUE NULLS NOT DISTINCT (consumer, topic, partition, "offset", payload_sha256, msg_id);

@@ -133,7 +133,7 @@ TEST_CASE("handlers that deadlock with each other are repeated, and every messag
   CHECK(db.number("SELECT sum(balance) FROM account WHERE balance = 2") == 4);
 }
 
-TEST_CASE("a session that is killed in the handler is made anew and the transaction repeated") {
+TEST_CASE("a session that is killed in the handler is made again and the transaction repeated") {
   ServiceDatabase db;
   Inbox inbox(db.inbox());
   int calls = 0;

@@ -303,7 +303,7 @@ TEST_CASE("with the guard a dead message that a later one overtook is stale when
   CHECK(db.text("SELECT resolution FROM dead_msgs") == "stale");
 }
 
-TEST_CASE("two messages with the same payload at the same place of a topic made anew are both kept") {
+TEST_CASE("two messages with the same payload at the same place of a topic made again are both kept") {
   DeadLetterDatabase db;
   Inbox inbox(db.inbox());
   auto first = keyed(1), second = keyed(2);

@@ -78,7 +78,7 @@ TEST_CASE("a rejected message is dead at once with its reason, and those behind 
   CHECK(inbox.process(letters[3].record(), record_effect).fate == Fate::skipped);
 }
 
-TEST_CASE("after attempts_max failures a message is dead, and Retry goes on for ever") {
+TEST_CASE("after attempts_max failures a message is dead, and Retry goes on forever") {
   ServiceDatabase db;
   auto options = db.inbox();
   options.attempts_max = 3;

@@ -61,7 +61,7 @@ TEST_CASE(
   CHECK(horizon_fault(topic(hours{1}, hours{1}), hours{48}, hours{48}).has_value());
 }
 
-TEST_CASE("a topic without a limit of time fits no horizon but for ever") {
+TEST_CASE("a topic without a limit of time fits no horizon but forever") {
   const auto infinite = TopicRetention{.topic = "t", .retention = Millis{-1}, .segment = hours{1}};
   auto compacted = topic(hours{1}, hours{1});
   compacted.compacted = true;
@@ -175,7 +175,7 @@ TEST_CASE("a dead letter outlives its day") {
   CHECK(inbox.process(rejected.record(), record_effect).verdict == Verdict::duplicate);
 }
 
-TEST_CASE("upkeep does not wait for ever behind a transaction at work, and does its work afterwards") {
+TEST_CASE("upkeep does not wait forever behind a transaction at work, and does its work afterwards") {
   OldDatabase db(10);
   Inbox inbox(db.with_horizon(hours{5 * day}));
   CHECK(inbox.process(letter(aged(8 * day, 1)).record(), record_effect).fate == Fate::applied);

@@ -223,7 +223,7 @@ TEST_CASE("more texts are sent than plans are kept") {
   CHECK(db.effects() == 1200);
 }
 
-TEST_CASE("a plan whose table has changed is made anew, and nobody is blamed") {
+TEST_CASE("a plan whose table has changed is made again, and nobody is blamed") {
   SendDatabase db;
   Inbox inbox(db.inbox());
   const Handler handler = [](Transaction& tx, const Message& m) {

@@ -1,5 +1,5 @@
 // How long stop() takes where somebody does not answer: a frozen database, a silent network, a lock, a frozen
-// Kafka, a handler. Each consumer here would wait for ever if it waited for the other side.
+// Kafka, a handler. Each consumer here would wait forever if it waited for the other side.
 
 #include <doctest/doctest.h>
 

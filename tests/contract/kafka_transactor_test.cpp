@@ -17,18 +17,18 @@ using Run = TransactorRun<Kafka>;
 TEST_CASE("the ledger is made compacted, and widened for more lanes, with what it holds kept") {
   Run run{2};
   const std::string topic = run.fixture.topic(1);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   const OwnedMessage a{topic, "k", "a"};
-  REQUIRE(run.send(Who::one, first_seat, {{&a, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&a, 0}}).committed);
   run.lanes(12);  // opened again, it is judged as if somebody else had made it
   CHECK(run.open(Who::one, {2, relay::LaneId{11}}).empty());
-  CHECK(run.open(Who::other, first_seat).size() == 1);
+  CHECK(run.open(Who::other, first_lane).size() == 1);
 }
 
 TEST_CASE("a ledger whose records would be deleted is refused by name, with what to do") {
   Run run;
   run.fixture.cluster().create_topic(run.fixture.ledger, 4, {{"cleanup.policy", "delete"}});
-  const auto refused = run.try_open(Who::one, first_seat);
+  const auto refused = run.try_open(Who::one, first_lane);
   REQUIRE(!refused.has_value());
   CHECK(refused.error().disposition == Disposition::fatal);
   CAPTURE(refused.error().text());
@@ -39,11 +39,11 @@ TEST_CASE("a ledger whose records would be deleted is refused by name, with what
 TEST_CASE("a ledger that another outbox has written is refused, not read as one's own") {
   Run run;
   const std::string topic = run.fixture.topic(1);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   const OwnedMessage a{topic, "k", "a"};
-  REQUIRE(run.send(Who::one, first_seat, {{&a, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&a, 0}}).committed);
   run.other_outbox();
-  const auto refused = run.try_open(Who::other, first_seat);
+  const auto refused = run.try_open(Who::other, first_lane);
   REQUIRE(!refused.has_value());
   CHECK(refused.error().disposition == Disposition::fatal);
   CHECK(refused.error().text().find("written by another outbox") != std::string::npos);
@@ -52,11 +52,11 @@ TEST_CASE("a ledger that another outbox has written is refused, not read as one'
 TEST_CASE("the last record is found below any number of aborted ones") {
   Run run{1};
   const std::string topic = run.fixture.topic(1);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   const OwnedMessage a{topic, "k", "a"}, lost{topic, "k", "lost"};
-  REQUIRE(run.send(Who::one, first_seat, {{&a, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&a, 0}}).committed);
   run.fixture.write_aborted(run.fixture.ledger, 60);
-  const auto rows = run.open(Who::one, first_seat);
+  const auto rows = run.open(Who::one, first_lane);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].id == a.view().id);
 }

@@ -33,10 +33,10 @@ class TransactorRun {
 
   explicit TransactorRun(std::int16_t lanes = 4) : lanes_(lanes) { ledger_.bytes[0] = 7; }
 
-  Result<Rows> try_open(Who who, relay::Seat seat) {
+  Result<Rows> try_open(Who who, relay::LedgerLane ledger_lane) {
     std::optional<Result<Rows>> answer;
     bool inside = true;
-    fixture.transactor(who).open({ledger_, seat, lanes_, 1'000'000}, [&](Result<Rows> rows) {
+    fixture.transactor(who).open({ledger_, ledger_lane, lanes_, 1'000'000}, [&](Result<Rows> rows) {
       CHECK(!inside);
       CHECK(!answer);
       answer = std::move(rows);
@@ -46,9 +46,9 @@ class TransactorRun {
     return *answer;
   }
   /// As a relay does, again until the cluster answers.
-  Rows open(Who who, relay::Seat seat) {
+  Rows open(Who who, relay::LedgerLane ledger_lane) {
     for (int turn = 0; turn < 10; ++turn) {
-      auto rows = try_open(who, seat);
+      auto rows = try_open(who, ledger_lane);
       if (rows) return *rows;
       MESSAGE(rows.error().text());
       REQUIRE(rows.error().disposition == Disposition::retry);
@@ -56,21 +56,22 @@ class TransactorRun {
     FAIL("no open succeeded");
     return {};
   }
-  relay::TransactionEnd send(Who who, relay::Seat seat,
+  relay::TransactionEnd send(Who who, relay::LedgerLane ledger_lane,
                              const std::vector<std::pair<const OwnedMessage*, int>>& what) {
     std::optional<relay::TransactionEnd> end;
-    start(who, seat, what, end);
+    start(who, ledger_lane, what, end);
     await(who, end);
     if (end->error) MESSAGE(end->error->text());
     return *end;
   }
-  void start(Who who, relay::Seat seat, const std::vector<std::pair<const OwnedMessage*, int>>& what,
+  void start(Who who, relay::LedgerLane ledger_lane,
+             const std::vector<std::pair<const OwnedMessage*, int>>& what,
              std::optional<relay::TransactionEnd>& end) {
     std::vector<relay::Outgoing> messages;
     messages.reserve(what.size());
     for (const auto& [message, partition] : what)
       messages.push_back({&message->view(), relay::Partition{partition}, 0});
-    fixture.transactor(who).send(seat, std::move(messages), [&end](relay::TransactionEnd ended) {
+    fixture.transactor(who).send(ledger_lane, std::move(messages), [&end](relay::TransactionEnd ended) {
       CHECK(!end);
       end = std::move(ended);
     });
@@ -96,7 +97,7 @@ class TransactorRun {
   std::int16_t lanes_;
 };
 
-inline constexpr relay::Seat first_seat{1, relay::LaneId{0}};
+inline constexpr relay::LedgerLane first_lane{1, relay::LaneId{0}};
 
 inline std::string told(const std::vector<std::string>& bodies) {
   std::string out;
@@ -108,54 +109,55 @@ TEST_CASE_TEMPLATE_DEFINE("a committed transaction is seen whole, in order, and 
                           Fixture, transactor_contract_commit) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(2);
-  CHECK(run.open(Who::one, first_seat).empty());
+  CHECK(run.open(Who::one, first_lane).empty());
   const OwnedMessage a{topic, "k", "a"}, b{topic, "k", "b"}, c{topic, "j", "c"};
-  const auto end = run.send(Who::one, first_seat, {{&a, 0}, {&b, 0}, {&c, 1}});
+  const auto end = run.send(Who::one, first_lane, {{&a, 0}, {&b, 0}, {&c, 1}});
   REQUIRE(end.committed);
   REQUIRE(end.offsets.size() == 3);
   CHECK(told(run.bodies(topic)) == "a b c");
   const auto stored = run.fixture.committed(topic);
   for (std::size_t i = 0; i < 3; ++i) CHECK(stored[i].offset == end.offsets[i].value);
-  const auto rows = run.open(Who::other, first_seat);
+  const auto rows = run.open(Who::other, first_lane);
   CHECK(rows == std::vector<relay::LedgerRow>{{a.view().id, 0, relay::Partition{0}, end.offsets[0]},
                                               {b.view().id, 0, relay::Partition{0}, end.offsets[1]},
                                               {c.view().id, 0, relay::Partition{1}, end.offsets[2]}});
 }
 
-TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each seat its own", Fixture,
+TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each ledger_lane its own", Fixture,
                           transactor_contract_newest) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);
-  const relay::Seat other_lane{1, relay::LaneId{3}}, later{2, relay::LaneId{0}};
-  for (const relay::Seat seat : {first_seat, other_lane, later}) CHECK(run.open(Who::one, seat).empty());
+  const relay::LedgerLane other_lane{1, relay::LaneId{3}}, later{2, relay::LaneId{0}};
+  for (const relay::LedgerLane ledger_lane : {first_lane, other_lane, later})
+    CHECK(run.open(Who::one, ledger_lane).empty());
   const OwnedMessage a{topic, "k", "a"}, b{topic, "k", "b"}, c{topic, "k", "c"};
-  REQUIRE(run.send(Who::one, first_seat, {{&a, 0}}).committed);
-  REQUIRE(run.send(Who::one, first_seat, {{&b, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&a, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&b, 0}}).committed);
   REQUIRE(run.send(Who::one, other_lane, {{&c, 0}}).committed);
-  REQUIRE(run.open(Who::other, first_seat).size() == 1);
-  CHECK(run.open(Who::other, first_seat)[0].id == b.view().id);
+  REQUIRE(run.open(Who::other, first_lane).size() == 1);
+  CHECK(run.open(Who::other, first_lane)[0].id == b.view().id);
   REQUIRE(run.open(Who::other, other_lane).size() == 1);
   CHECK(run.open(Who::other, other_lane)[0].id == c.view().id);
   CHECK(run.open(Who::other, later).empty());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("whoever opens a seat fences the one before: it commits nothing any more", Fixture,
-                          transactor_contract_fence) {
+TEST_CASE_TEMPLATE_DEFINE("whoever opens a ledger_lane fences the one before: it commits nothing any more",
+                          Fixture, transactor_contract_fence) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);
-  run.open(Who::one, first_seat);
-  CHECK(run.open(Who::other, first_seat).empty());
+  run.open(Who::one, first_lane);
+  CHECK(run.open(Who::other, first_lane).empty());
   const OwnedMessage zombie{topic, "k", "zombie"}, mine{topic, "k", "mine"}, again{topic, "k", "again"};
-  const auto end = run.send(Who::one, first_seat, {{&zombie, 0}});
+  const auto end = run.send(Who::one, first_lane, {{&zombie, 0}});
   CHECK(!end.committed);
   CHECK(end.error.has_value());
   CHECK(run.bodies(topic).empty());
-  REQUIRE(run.send(Who::other, first_seat, {{&mine, 0}}).committed);
-  const auto rows = run.open(Who::one, first_seat);
+  REQUIRE(run.send(Who::other, first_lane, {{&mine, 0}}).committed);
+  const auto rows = run.open(Who::one, first_lane);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].id == mine.view().id);
-  CHECK(!run.send(Who::other, first_seat, {{&zombie, 0}}).committed);
-  REQUIRE(run.send(Who::one, first_seat, {{&again, 0}}).committed);
+  CHECK(!run.send(Who::other, first_lane, {{&zombie, 0}}).committed);
+  REQUIRE(run.send(Who::one, first_lane, {{&again, 0}}).committed);
   CHECK(told(run.bodies(topic)) == "mine again");
 }
 
@@ -164,28 +166,28 @@ TEST_CASE_TEMPLATE_DEFINE(
     transactor_contract_refused) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(2);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   const OwnedMessage before{topic, "k", "before"}, fine{topic, "k", "fine"};
   const OwnedMessage large{topic, "j", std::string(2 << 20, 'x')};
   const OwnedMessage lost{run.fixture.missing_topic(), "k", "lost"};
-  REQUIRE(run.send(Who::one, first_seat, {{&before, 0}}).committed);
-  auto end = run.send(Who::one, first_seat, {{&fine, 0}, {&large, 1}});
+  REQUIRE(run.send(Who::one, first_lane, {{&before, 0}}).committed);
+  auto end = run.send(Who::one, first_lane, {{&fine, 0}, {&large, 1}});
   CHECK(!end.committed);
   CAPTURE(end.error->text());
   REQUIRE(end.refused.size() == 1);
   CHECK(end.refused[0].index == 1);
   CHECK(end.refused[0].refusal == relay::Refusal::message);
-  auto rows = run.open(Who::one, first_seat);
+  auto rows = run.open(Who::one, first_lane);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].id == before.view().id);
-  end = run.send(Who::one, first_seat, {{&fine, 0}, {&lost, 0}});
+  end = run.send(Who::one, first_lane, {{&fine, 0}, {&lost, 0}});
   CHECK(!end.committed);
   CAPTURE(end.error->text());
   REQUIRE(end.refused.size() == 1);
   CHECK(end.refused[0].index == 1);
   CHECK(end.refused[0].refusal == relay::Refusal::topic);
-  run.open(Who::one, first_seat);
-  REQUIRE(run.send(Who::one, first_seat, {{&fine, 0}}).committed);
+  run.open(Who::one, first_lane);
+  REQUIRE(run.send(Who::one, first_lane, {{&fine, 0}}).committed);
   CHECK(told(run.bodies(topic)) == "before fine");
 }
 
@@ -195,17 +197,17 @@ TEST_CASE_TEMPLATE_DEFINE("a transaction that is given up is in Kafka if and onl
   const std::string topic = run.fixture.topic(1);
   std::vector<std::unique_ptr<OwnedMessage>> owned;
   for (int turn = 0; turn < 4; ++turn) {
-    run.open(Who::one, first_seat);
+    run.open(Who::one, first_lane);
     std::vector<std::pair<const OwnedMessage*, int>> messages;
     messages.reserve(200);
     for (int n = 0; n < 200; ++n)
       messages.emplace_back(owned.emplace_back(std::make_unique<OwnedMessage>(topic, "k", "m")).get(), 0);
     std::optional<relay::TransactionEnd> end;
     const auto before = run.bodies(topic).size();
-    run.start(Who::one, first_seat, messages, end);
-    run.fixture.transactor(Who::one).abandon(first_seat);
+    run.start(Who::one, first_lane, messages, end);
+    run.fixture.transactor(Who::one).abandon(first_lane);
     run.await(Who::one, end);
-    const auto rows = run.open(Who::other, first_seat);
+    const auto rows = run.open(Who::other, first_lane);
     const bool named = !rows.empty() && rows[0].id == messages[0].first->view().id;
     if (end->committed) CHECK(named);
     CHECK(run.bodies(topic).size() == before + (named ? 200 : 0));
@@ -216,18 +218,18 @@ TEST_CASE_TEMPLATE_DEFINE("five thousand rows go in one transaction, each in its
                           transactor_contract_many) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(3);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   std::vector<std::unique_ptr<OwnedMessage>> owned;
   std::vector<std::pair<const OwnedMessage*, int>> messages;
   messages.reserve(5000);
   for (int n = 0; n < 5000; ++n)
     messages.emplace_back(
         owned.emplace_back(std::make_unique<OwnedMessage>(topic, "k", std::to_string(n))).get(), n % 3);
-  const auto end = run.send(Who::one, first_seat, messages);
+  const auto end = run.send(Who::one, first_lane, messages);
   REQUIRE(end.committed);
   const auto stored = run.fixture.committed(topic);
   REQUIRE(stored.size() == 5000);
-  const auto rows = run.open(Who::one, first_seat);
+  const auto rows = run.open(Who::one, first_lane);
   REQUIRE(rows.size() == 5000);
   for (const StoredRecord& r : stored) {
     const auto n = static_cast<std::size_t>(std::stoi(r.body.value()));
@@ -240,10 +242,10 @@ TEST_CASE_TEMPLATE_DEFINE("five thousand rows go in one transaction, each in its
 TEST_CASE_TEMPLATE_DEFINE("after a stop no answer comes any more", Fixture, transactor_contract_stop) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);
-  run.open(Who::one, first_seat);
+  run.open(Who::one, first_lane);
   const OwnedMessage a{topic, "k", "a"};
   std::optional<relay::TransactionEnd> end;
-  run.start(Who::one, first_seat, {{&a, 0}}, end);
+  run.start(Who::one, first_lane, {{&a, 0}}, end);
   run.fixture.transactor(Who::one).stop();
   run.fixture.run_a_while();
   CHECK(!end);

@@ -153,7 +153,7 @@ TEST_CASE("a constraint that fails at the commit is the segment's error, and the
   CHECK((*both)->error().code == "23505");
   if ((*next)->has_value()) {
     CHECK(must(**next).at(0).integer(0, 0) == 5);
-  } else {  // a libpq that gets out of step here is noticed, and the connection is made anew
+  } else {  // a libpq that gets out of step here is noticed, and the connection is made again
     CHECK((*next)->error().disposition == Disposition::in_doubt);
     link.until_up(2);
   }

@@ -49,7 +49,7 @@ void insert_one_by_one(RelayRig& rig, const std::string& topic, int& number, Mil
 
 TEST_CASE(
     "the listening connection dies in silence: rows go out within the poll interval, no lane is lost, it is "
-    "made anew and counted") {
+    "made again and counted") {
   ProxiedRig at{{.source = "poll_interval: 1s", .admin = std::string{admin_socket}, .ttl = "3s"}};
   RelayRig& rig = at.rig;
   const std::string topic = KafkaCluster::shared().new_topic("deaf", 3);
@@ -141,7 +141,7 @@ TEST_CASE("Kafka's connections are reset, cut, slowed or silent under load: noth
     REQUIRE(proxy.inflict(fault) > 0);
     load();
     if (fault.kind != Kind::latency)
-      rig.await("the relay connects anew", [&] { return proxy.accepted() > connections; });
+      rig.await("the relay connects again", [&] { return proxy.accepted() > connections; });
     rig.eventually_none_pending(Millis{30'000});
     proxy.heal();
   }

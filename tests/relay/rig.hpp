@@ -79,7 +79,7 @@ class RelayRig {
     args.insert(args.end(), {"-c", (folder_ / "outboxd.yaml").string()});
     return run_program(OUTBOXD_PROGRAM, {.args = std::move(args)});
   }
-  /// Writes the file anew, as the options say now.
+  /// Writes the file again, as the options say now.
   void write() const { write_file(folder_ / "outboxd.yaml", yaml({})); }
   /// The file itself.
   [[nodiscard]] std::string file() const {

@@ -63,7 +63,7 @@ TEST_CASE(
   CHECK(systemd.count("WATCHDOG=1") > 5);
 }
 
-TEST_CASE("work that stands still starves the watchdog, and feeds it again once it gets on") {
+TEST_CASE("work that stands still starves the watchdog, and feeds it again once it makes progress") {
   NotifySocket systemd;
   RelayRig rig(watched(systemd));
   rig.start();

@@ -1,5 +1,5 @@
 // Exactly once, simulated: what a read_committed reader sees, under commits whose end is not known, late
-// commits, fenced owners, replays, and lanes dealt anew.
+// commits, fenced owners, replays, and lanes dealt again.
 
 #include <doctest/doctest.h>
 
@@ -50,7 +50,7 @@ TEST_CASE("the oracle catches a relay that commits before the transaction before
 TEST_CASE("the oracle catches a ledger that vouches for a later sending of its row") {
   CHECK(caught_after({.promise = Promise::exactly_once, .mutant = Mutant::ignores_generations}) > 0);
 }
-TEST_CASE("the oracle catches a relay that deals lanes anew and leaves the old ledgers unread") {
+TEST_CASE("the oracle catches a relay that deals lanes again and leaves the old ledgers unread") {
   CHECK(caught_after({.relays = 3,
                       .members = Members::come_and_go,
                       .lanes = Lanes::differ,

@@ -28,17 +28,17 @@ struct Load {
   Micros pause_max{2000};  ///< between rows
   std::optional<Millis>
       refused_at{};  ///< then Kafka refuses a message, and one a partition is sent at a time
-  std::int32_t aside_rows_max = 100'000;
+  std::int32_t deferred_rows_max = 100'000;
 };
 
 // What a relay shows of itself, kept for longer than it lives.
 struct Shown {
-  relay::Signs signs;
+  relay::Health health;
   relay::Judgement judgement;
 };
 Shown shown(const relay::Pipeline& pipeline) {
   const relay::Figures figures = pipeline.figures(1);
-  return {figures.signs, figures.judgement};
+  return {figures.health, figures.judgement};
 }
 
 // One relay, and partition 1 of three without a leader: its rows alone are far more than may be in flight.
@@ -65,7 +65,7 @@ class Straggling {
     options.limits.flat_rows = 50;
     options.limits.in_flight_rows = 400;
     options.published_max = 200;
-    options.aside_rows_max = load_.aside_rows_max;
+    options.deferred_rows_max = load_.deferred_rows_max;
     const log::Logger logger(log::Level::info, log::Format::text,
                              [this](log::Level, const std::string& line) { log_.push_back(line); });
     relay::Pipeline pipeline(options, loop_, source_, broker_, logger);
@@ -197,20 +197,20 @@ TEST_CASE(
     "where no more rows of a partition that does not answer can be set aside the others wait, which is said "
     "once and shown, and all goes on in order by itself when it is back") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    Straggling straggling({.seed = seed, .aside_rows_max = 100});
+    Straggling straggling({.seed = seed, .deferred_rows_max = 100});
     straggling.run();
     INFO("seed ", seed);
     const Shown& full = straggling.while_away();
     CHECK(straggling.others_while_away() < straggling.of_others());
-    CHECK(full.signs.rows_aside == 100);
-    CHECK(full.signs.aside_full);
+    CHECK(full.health.rows_deferred == 100);
+    CHECK(full.health.deferred_full);
     CHECK(full.judgement.verdict == relay::Verdict::waiting);
     CHECK(full.judgement.reason.find("others wait as well") != std::string::npos);
     CHECK(straggling.in_flight() <= 400 + 200);
-    CHECK(straggling.said("aside_full") == 1);
-    CHECK(straggling.said("aside_room") == 1);
-    CHECK(straggling.in_the_end().signs.rows_aside == 0);
-    CHECK_FALSE(straggling.in_the_end().signs.aside_full);
+    CHECK(straggling.said("deferred_full") == 1);
+    CHECK(straggling.said("deferred_room") == 1);
+    CHECK(straggling.in_the_end().health.rows_deferred == 0);
+    CHECK_FALSE(straggling.in_the_end().health.deferred_full);
     CHECK(is_well(straggling.in_the_end().judgement.verdict));
     CHECK(straggling.marked() == 3000);
     CHECK(straggling.in_order());

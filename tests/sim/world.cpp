@@ -92,8 +92,8 @@ bool World::Process::owns(Shard shard) const {
   // It publishes nothing any more and may have given its lanes back; paused now, it does not know yet that
   // they are.
   if (pipeline->phase() == Pipeline::Phase::stopping && pipeline->rows_in_flight() == 0) return false;
-  const Tenure& tenure = pipeline->tenure();
-  return tenure.holds(lane_of(shard, tenure.lanes())) && loop->now() < tenure.ends_at();
+  const LaneLeases& leases = pipeline->leases();
+  return leases.holds(lane_of(shard, leases.lanes())) && loop->now() < leases.ends_at();
 }
 
 // Where the server's clock jumps ahead, leases end early, and two have a lane until one of them learns of it.
@@ -130,7 +130,7 @@ void World::kill(std::size_t which) {
   p.broker->kill();
   if (p.transactor) p.transactor->kill();
   p.pipeline.reset();
-  graves_.push_back(std::move(p));
+  to_bury_.push_back(std::move(p));
 }
 
 void World::insert_row() {

@@ -119,7 +119,7 @@ class World {
   FakeCoordinator coordinator_;
   TransactorFaults transactor_faults_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::vector<Process> graves_;  ///< what a killed process had under way may still reach the world
+  std::vector<Process> to_bury_;  ///< what a killed process had under way may still reach the world
   std::set<std::string> locked_keys_;
   History history_;
   std::int32_t written_ = 0;

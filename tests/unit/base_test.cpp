@@ -39,7 +39,7 @@ TEST_CASE("RFC 3339 has six digits and is UTC, also before 1970") {
 }
 
 TEST_CASE(
-    "a backoff waits between half and all of its step, doubles it up to the maximum, and starts anew when "
+    "a backoff waits between half and all of its step, doubles it up to the maximum, and starts again when "
     "reset") {
   CHECK(rc::check([](std::uint64_t seed) {
     Backoff backoff{{Millis{100}, Millis{1500}}, seed};

@@ -25,7 +25,7 @@ struct Watch {
     floors.reset();
   }
 
-  std::vector<RowId> send() { return floors.of(shards, leases, now); }
+  std::vector<RowId> send() { return floors.floors_for(shards, leases, now); }
   void back(const std::vector<RowId>& under, const std::vector<std::int64_t>& ids, bool cut = false,
             Micros took = 1ms) {
     Batch batch;
@@ -106,10 +106,10 @@ TEST_CASE("a row that is unsent again takes the floor below itself, also while a
   Watch w;
   w.look({5, 9});
   CHECK(w.looks(4) == 9);
-  w.floors.again(here, RowId{7});
+  w.floors.lower_to(here, RowId{7});
   CHECK(w.send()[3] == RowId{6});
   const auto under = w.send();
-  w.floors.again(here, RowId{4});
+  w.floors.lower_to(here, RowId{4});
   w.back(under, {20});
   CHECK(w.look() <= 3);
   for (int i = 0; i < 4; ++i) CHECK(w.look({4, 20}, false) <= 20);
@@ -251,7 +251,7 @@ TEST_CASE("a lane's claim, which brings more, is slow only after twenty times as
   WideWatch w;
   ClaimFloors floors{slow};
   const Batch nothing{};
-  (void)floors.of(w.shards, w.leases, w.now);
+  (void)floors.floors_for(w.shards, w.leases, w.now);
   floors.claimed({w.shards, {}, Look::by_shard, w.now - 99ms}, nothing, w.now);
   CHECK_FALSE(floors.in_use());
   floors.claimed({w.shards, {}, Look::by_shard, w.now - 100ms}, nothing, w.now);
@@ -263,7 +263,7 @@ TEST_CASE("claims of several lanes that are under way at once sweep no more than
   w.now += 40s;
   const std::span<const Shard> shards(w.shards);
   const auto swept = [&](std::span<const Shard> some) {
-    const auto under = w.floors.of(some, w.leases, w.now);
+    const auto under = w.floors.floors_for(some, w.leases, w.now);
     return std::ranges::count_if(
         some, [&](Shard s) { return under[static_cast<std::size_t>(s.value)] == RowId{0}; });
   };

@@ -92,7 +92,7 @@ TEST_CASE("when every lane is dry the plan is quiet again") {
   CHECK(next->look == Look::flat);
 }
 
-TEST_CASE("a lane with rows in flight waits, and after straggler_after claims past them") {
+TEST_CASE("a lane with rows in flight waits, and after stalled_after claims past them") {
   Flight flight;
   ClaimPlan plan = in_backlog(flight);
   static_cast<void>(flight.admit(rows_of_shard(1, 10), leases, ClaimSerial{1}, start));

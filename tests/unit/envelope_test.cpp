@@ -136,7 +136,7 @@ TEST_CASE("a row's header that takes a name of the relay is refused by name, wha
   }
 }
 
-TEST_CASE("one envelope writes each message anew: times within one second, later ones, earlier ones") {
+TEST_CASE("one envelope writes each message again: times within one second, later ones, earlier ones") {
   auto envelope = make(HeaderPreset::plain);
   auto message = message_with({});
   const auto time_of = [&](std::int64_t shift_us) {

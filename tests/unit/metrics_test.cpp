@@ -27,7 +27,7 @@ PipelineView full_view() {
   view.figures.transactional = true;
   view.figures.counters.transactions = 9;
   view.figures.counters.transactions_failed = 2;
-  view.figures.counters.seats_opened = 3;
+  view.figures.counters.lane_producers_opened = 3;
   view.figures.stopped = {{LaneId{3}, Millis{1500}, "its transaction waits for Kafka"}};
   view.kafka = KafkaStatistics{.brokers = {{.name = "b:9092", .up = true}}};
   view.survey.taken_at = MonoTime{};

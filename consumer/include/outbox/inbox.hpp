@@ -57,7 +57,7 @@ struct InboxOptions {
   /// Names the messages of producers that send none of the three id headers. Asked about each record without
   /// an `outbox-id`, before ce_id and id; where it answers nothing, they decide. An answer that is a uuid is
   /// the id; any other text of 1 to 1,024 bytes becomes foreign_id(text); what it throws makes the record
-  /// malformed. It must answer the same for every copy of a message, for ever.
+  /// malformed. It must answer the same for every copy of a message, forever.
   IdOf id_of{};
   /// How long dedup remembers at least; 48 h or more, or `forever`. It must exceed everything that can delay
   /// or repeat a message: what its id says is older is never applied once its day was dropped. Written to

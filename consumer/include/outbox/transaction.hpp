@@ -160,7 +160,7 @@ class Transaction {
   virtual void after_commit(std::function<void()> work) = 0;
 
   /// libpq's handle, for what exec can't do (COPY, pipeline mode, another library). Leave it idle, in the
-  /// transaction, and ask for it anew after send().
+  /// transaction, and ask for it again after send().
   [[nodiscard]] virtual pg_conn* native() = 0;
 
  protected:

@@ -55,7 +55,7 @@ Status check_table(pg::Session& session, const MigrateOptions& options) {
     return failure(
         Disposition::fatal,
         "the schema " + options.table.quoted_schema() + " was migrated, but its outbox table is gone", {},
-        "restore the table, or drop the schema's outbox_migration table to begin anew");
+        "restore the table, or drop the schema's outbox_migration table to begin again");
   }
   if (rows->text(0, 0) != options.table.table) {
     return failure(Disposition::fatal,

@@ -11,7 +11,7 @@ namespace outbox::relay {
 namespace {
 
 constexpr std::string_view view_revision =
-    "1";  // another one: views are made anew by the next migrate --view
+    "1";  // another one: views are made again by the next migrate --view
 constexpr std::array own_columns{"msg_id",  "topic",        "msg_key",   "body",
                                  "headers", "available_at", "created_at"};
 

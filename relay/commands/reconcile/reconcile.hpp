@@ -19,7 +19,7 @@ struct ReconcileOptions {
   std::string source{};                   ///< the pipeline's name: its records carry it as outbox-source
   Millis grace{60'000};                   ///< how long a message may be on its way to a consumer
   bool rows_are_deleted = false;          ///< after_sent: delete
-  std::optional<Millis> rows_kept_for{};  ///< after they were sent; nullopt: for ever
+  std::optional<Millis> rows_kept_for{};  ///< after they were sent; nullopt: forever
   Millis patience{30'000};                ///< for Kafka
   /// Whether a topic is compacted; asked only where a record is missing.
   std::function<bool(const std::string& topic)> compacted{};

@@ -28,7 +28,7 @@ struct Asked {
   bool exact = false;
 };
 
-// Keeps its sessions between looks; a broken one is made anew at the next.
+// Keeps its sessions between looks; a broken one is made again at the next.
 class Looker {
  public:
   explicit Looker(Counting counting) : counting_(counting) {}

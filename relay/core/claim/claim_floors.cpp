@@ -37,25 +37,26 @@ class Reached {
 
 }  // namespace
 
-std::vector<RowId> ClaimFloors::of(std::span<const Shard> shards,
-                                   std::span<const std::optional<Lease>> leases, MonoTime now) {
+std::vector<RowId> ClaimFloors::floors_for(std::span<const Shard> shards,
+                                           std::span<const std::optional<Lease>> leases, MonoTime now) {
   std::vector<RowId> floors(in_use() ? shard_count : 0);
   const auto lanes = static_cast<std::int16_t>(leases.size());
   std::vector<Shard> unswept;
   for (const Shard shard : shards) {
-    Ground& ground = grounds_[at(shard)];
+    ShardFloor& shard_floor = shards_[at(shard)];
     const auto& lease = leases[static_cast<std::size_t>(lane_of(shard, lanes).value)];
     const Epoch epoch = lease ? lease->epoch : Epoch{};
-    if (ground.epoch != epoch) ground = Ground{.floor = {}, .reach = {}, .epoch = epoch, .swept_at = now};
-    ground.lowest_again = RowId{INT64_MAX};
-    if (!in_use() || ground.floor == RowId{}) continue;
-    floors[at(shard)] = ground.floor;
-    if (now >= ground.swept_at + sweep_every) unswept.push_back(shard);
+    if (shard_floor.epoch != epoch)
+      shard_floor = ShardFloor{.floor = {}, .candidate = {}, .epoch = epoch, .swept_at = now};
+    shard_floor.lowest_unsent = RowId{INT64_MAX};
+    if (!in_use() || shard_floor.floor == RowId{}) continue;
+    floors[at(shard)] = shard_floor.floor;
+    if (now >= shard_floor.swept_at + sweep_every) unswept.push_back(shard);
   }
   const std::size_t sweeps = unswept.empty() ? 0 : std::min(sweeps_due(now), unswept.size());
   if (sweeps == 0) return floors;
   // Those that wait longest: where time does not allow for all of them, each still has its turn.
-  std::ranges::stable_sort(unswept, {}, [&](Shard shard) { return grounds_[at(shard)].swept_at; });
+  std::ranges::stable_sort(unswept, {}, [&](Shard shard) { return shards_[at(shard)].swept_at; });
   for (const Shard shard : std::span(unswept).first(sweeps)) floors[at(shard)] = RowId{};
   sweep_at_ = now;
   return floors;
@@ -72,9 +73,9 @@ std::size_t ClaimFloors::sweeps_due(MonoTime now) const {
 void ClaimFloors::claimed(const Sent& sent, const Batch& batch, MonoTime now) {
   // What was learned before a release says nothing about the rows it let go.
   if (batch.horizon.releases > releases_) {
-    for (Ground& ground : grounds_) {
-      ground.floor = {};
-      ground.reach.reset();
+    for (ShardFloor& shard_floor : shards_) {
+      shard_floor.floor = {};
+      shard_floor.candidate.reset();
     }
     releases_ = batch.horizon.releases;
   }
@@ -82,11 +83,11 @@ void ClaimFloors::claimed(const Sent& sent, const Batch& batch, MonoTime now) {
   const Reached reached(batch, highest_);
   highest_ = reached.highest();
   for (const Shard shard : sent.shards) {
-    Ground& ground = grounds_[at(shard)];
+    ShardFloor& shard_floor = shards_[at(shard)];
     const RowId floor = sent.floors.empty() ? RowId{} : sent.floors[at(shard)];
-    if (floor == RowId{}) ground.swept_at = now;
-    const RowId below_again{ground.lowest_again.value - 1};
-    learn(ground, std::min(reached.of(shard, floor), below_again), batch.horizon, {sent.at, now});
+    if (floor == RowId{}) shard_floor.swept_at = now;
+    const RowId below_again{shard_floor.lowest_unsent.value - 1};
+    learn(shard_floor, std::min(reached.of(shard, floor), below_again), batch.horizon, {sent.at, now});
   }
 }
 
@@ -98,7 +99,7 @@ void ClaimFloors::time(const Sent& sent, MonoTime now) {
     for (const Shard shard : sent.shards) {
       const bool floor = sent.floors[at(shard)] > RowId{};
       if (floor) without = false;
-      if (!floor && grounds_[at(shard)].floor > RowId{}) ++swept;
+      if (!floor && shards_[at(shard)].floor > RowId{}) ++swept;
     }
   Micros& usual = usual_[sent.look == Look::flat ? 0 : 1];
   if (swept > 0)
@@ -106,10 +107,10 @@ void ClaimFloors::time(const Sent& sent, MonoTime now) {
   else if (!without)
     usual = usual == Micros{} ? took : (usual * 7 + took) / 8;
   else if (!in_use() && took >= slow_look_ * (sent.look == Look::flat ? 1 : lane_claim_weight))
-    use(took / std::ssize(sent.shards), now);
+    enable(took / std::ssize(sent.shards), now);
 }
 
-void ClaimFloors::use(Micros sweep_cost, MonoTime now) {
+void ClaimFloors::enable(Micros sweep_cost, MonoTime now) {
   used_since_ = now;
   sweep_cost_ = sweep_cost;
   sweep_at_ = now;
@@ -127,35 +128,36 @@ void ClaimFloors::time_sweeps(std::int64_t swept, Micros cost, MonoTime now) {
   if (swept_cost_ / swept_ * shard_count < slow_look_ * leave_below)
     used_since_.reset();
   else
-    use(sweep_cost_, now);
+    enable(sweep_cost_, now);
 }
 
-void ClaimFloors::learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, const Span& claim) {
-  if (ground.reach && ground.reach->ended) {
-    ground.floor = std::max(ground.floor, std::min(ground.reach->id, reached));
-    ground.reach.reset();
+void ClaimFloors::learn(ShardFloor& shard_floor, RowId reached, const ClaimHorizon& horizon,
+                        const Span& claim) {
+  if (shard_floor.candidate && shard_floor.candidate->ended) {
+    shard_floor.floor = std::max(shard_floor.floor, std::min(shard_floor.candidate->id, reached));
+    shard_floor.candidate.reset();
   }
-  if (!ground.reach) {
-    ground.reach = Reach{reached, claim.back, {}, false};
+  if (!shard_floor.candidate) {
+    shard_floor.candidate = CandidateFloor{reached, claim.back, {}, false};
     return;
   }
-  Reach& reach = *ground.reach;
-  if (!reach.next_transaction && claim.sent >= reach.at + number_delay)
-    reach.next_transaction = horizon.next_transaction;
-  else if (reach.next_transaction && horizon.oldest_running >= *reach.next_transaction)
-    reach.ended = true;
+  CandidateFloor& candidate = *shard_floor.candidate;
+  if (!candidate.next_transaction && claim.sent >= candidate.at + number_delay)
+    candidate.next_transaction = horizon.next_transaction;
+  else if (candidate.next_transaction && horizon.oldest_running >= *candidate.next_transaction)
+    candidate.ended = true;
 }
 
-void ClaimFloors::again(Shard shard, RowId id) {
-  Ground& ground = grounds_[at(shard)];
+void ClaimFloors::lower_to(Shard shard, RowId id) {
+  ShardFloor& shard_floor = shards_[at(shard)];
   const RowId below{id.value - 1};
-  ground.floor = std::min(ground.floor, below);
-  if (ground.reach) ground.reach->id = std::min(ground.reach->id, below);
-  ground.lowest_again = std::min(ground.lowest_again, id);
+  shard_floor.floor = std::min(shard_floor.floor, below);
+  if (shard_floor.candidate) shard_floor.candidate->id = std::min(shard_floor.candidate->id, below);
+  shard_floor.lowest_unsent = std::min(shard_floor.lowest_unsent, id);
 }
 
 void ClaimFloors::reset() {
-  grounds_ = {};
+  shards_ = {};
   highest_ = RowId{};
   releases_ = -1;
 }

@@ -9,7 +9,7 @@
 //  - a smaller id may be committed later. What a claim reached becomes the floor only after every transaction
 //    that ran two seconds later has ended, and after one more claim with the old floor, which saw what they
 //    wrote. (The two seconds: an insert has its id a moment before its transaction has a number.)
-//  - a row that was claimed and left PENDING takes the floor below itself (again());
+//  - a row that was claimed and left PENDING takes the floor below itself (lower_to());
 //  - rows that somebody else makes PENDING again (a release, a retry of a dead row) are counted by the
 //    database; a claim carries the count that it knows, and where it is another one the database itself
 //    ignores the floors, in the claim's own snapshot;
@@ -44,9 +44,9 @@ class ClaimFloors {
 
   /// Shape: by shard number; rows with greater ids are wanted, RowId{0}: all. Empty: not used now. Some of
   /// `shards` that were not swept for long have no floor this time. `leases`: by lane; another epoch begins
-  /// anew.
-  [[nodiscard]] std::vector<RowId> of(std::span<const Shard> shards,
-                                      std::span<const std::optional<Lease>> leases, MonoTime now);
+  /// again.
+  [[nodiscard]] std::vector<RowId> floors_for(std::span<const Shard> shards,
+                                              std::span<const std::optional<Lease>> leases, MonoTime now);
   /// How often rows had been made PENDING again, as far as is known; goes with the floors.
   [[nodiscard]] std::int64_t releases() const { return releases_; }
   [[nodiscard]] bool in_use() const { return used_since_.has_value(); }
@@ -54,28 +54,28 @@ class ClaimFloors {
   /// A claim as it was sent.
   struct Sent {
     std::span<const Shard> shards;
-    std::span<const RowId> floors;  ///< as of() gave them
+    std::span<const RowId> floors;  ///< as floors_for() gave them
     Look look = Look::flat;
     MonoTime at;
   };
   /// It came back. Call it before its rows are dealt with.
   void claimed(const Sent& sent, const Batch& batch, MonoTime now);
   /// The row is unsent, and in nobody's hands any more.
-  void again(Shard shard, RowId id);
+  void lower_to(Shard shard, RowId id);
   /// Nothing is known: the connection was lost, or a batch was not taken on.
   void reset();
 
  private:
-  struct Reach {
+  struct CandidateFloor {
     RowId id;
     MonoTime at;
     std::optional<std::int64_t> next_transaction;  ///< those that ran number_delay later are below
     bool ended = false;                            ///< all of them have
   };
-  struct Ground {
+  struct ShardFloor {
     RowId floor;
-    std::optional<Reach> reach;
-    RowId lowest_again = RowId{INT64_MAX};  ///< since the claim under way was sent
+    std::optional<CandidateFloor> candidate;
+    RowId lowest_unsent = RowId{INT64_MAX};  ///< since the claim under way was sent
     Epoch epoch;
     MonoTime swept_at{};
   };
@@ -84,14 +84,14 @@ class ClaimFloors {
     MonoTime back;  ///< and of no later one
   };
   [[nodiscard]] static std::size_t at(Shard shard) { return static_cast<std::size_t>(shard.value); }
-  void learn(Ground& ground, RowId reached, const ClaimHorizon& horizon, const Span& claim);
+  void learn(ShardFloor& shard_floor, RowId reached, const ClaimHorizon& horizon, const Span& claim);
   [[nodiscard]] std::size_t sweeps_due(MonoTime now) const;
   void time(const Sent& sent, MonoTime now);
-  void use(Micros sweep_cost, MonoTime now);
+  void enable(Micros sweep_cost, MonoTime now);
   void time_sweeps(std::int64_t swept, Micros cost, MonoTime now);
 
   Micros slow_look_;
-  std::array<Ground, shard_count> grounds_{};
+  std::array<ShardFloor, shard_count> shards_{};
   RowId highest_{};             // that any claim brought
   std::int64_t releases_ = -1;  // -1: not known
 

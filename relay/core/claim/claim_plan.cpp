@@ -48,7 +48,7 @@ std::optional<Claim> ClaimPlan::next(MonoTime now, const Flight& flight) {
     earlier(retry_at_);
     return std::nullopt;
   }
-  return gait_ == Gait::backlog ? next_of_lanes(now, flight) : next_flat(now, flight);
+  return mode_ == Gait::backlog ? next_of_lanes(now, flight) : next_flat(now, flight);
 }
 
 std::optional<Claim> ClaimPlan::next_flat(MonoTime now, const Flight& flight) {
@@ -73,7 +73,7 @@ std::optional<Claim> ClaimPlan::next_crowded(MonoTime now, const Flight& flight)
   }
   crowded_at_ = now + limits_.crowded_interval;
   hinted_ = false;
-  gait_ = Gait::backlog;
+  mode_ = Gait::backlog;
   for (LanePace& lane : lanes_) lane.dry = false;
   return next_of_lanes(now, flight);
 }
@@ -87,9 +87,9 @@ bool ClaimPlan::lane_ready(std::int16_t lane, MonoTime now, const Flight& flight
   }
   const std::int64_t in_flight = flight.load_rows_of(LaneId{lane});
   if (in_flight == 0) return true;
-  const MonoTime stragglers_from = flight.admitted_at(LaneId{lane}) + limits_.straggler_after;
-  if (now < stragglers_from) {
-    earlier(stragglers_from);
+  const MonoTime stalled_from = flight.admitted_at(LaneId{lane}) + limits_.stalled_after;
+  if (now < stalled_from) {
+    earlier(stalled_from);
     return false;
   }
   return in_flight < limits_.batch_rows;
@@ -144,19 +144,19 @@ void ClaimPlan::claimed(const Claim& claim, const ClaimYield& yield, MonoTime no
 
 void ClaimPlan::flat_claimed(const ClaimYield& yield, MonoTime now) {
   if (yield.more) {
-    gait_ = Gait::backlog;
+    mode_ = Gait::backlog;
     for (LanePace& lane : lanes_) lane = LanePace{};
     if (yield.rows == 0)  // all of it was left: do not spin
       for (LanePace& lane : lanes_) lane.not_before = now + dropped_pause;
     return;
   }
   if (yield.rows > 0) {
-    gait_ = Gait::quiet;
+    mode_ = Gait::quiet;
     empty_looks_ = 0;
     look_at_ = now + limits_.look_interval;
   } else if (now - last_row_ >= limits_.awake_for) {
     look_at_ = now + limits_.poll_interval;
-    gait_ = Gait::asleep;
+    mode_ = Gait::asleep;
   } else {
     empty_looks_ = std::min(empty_looks_ + 1, 3);
     look_at_ = now + limits_.look_interval * (1 << (empty_looks_ - 1));
@@ -170,8 +170,8 @@ void ClaimPlan::lane_claimed(LaneId lane, const ClaimYield& yield, MonoTime now)
   pace.dry = !yield.more;
   if (pace.dry || yield.rows == 0)
     pace.not_before = now + (yield.dropped > 0 ? dropped_pause : dry_lane_pause);
-  if (gait_ != Gait::backlog || !all_dry()) return;
-  gait_ = Gait::quiet;
+  if (mode_ != Gait::backlog || !all_dry()) return;
+  mode_ = Gait::quiet;
   empty_looks_ = 0;
   last_row_ = now;
   look_at_ = now + limits_.look_interval;
@@ -190,15 +190,15 @@ void ClaimPlan::failed(const Claim& claim, MonoTime now) {
 
 void ClaimPlan::hint(MonoTime now) {
   hinted_ = true;
-  if (gait_ == Gait::asleep) {
-    gait_ = Gait::quiet;
+  if (mode_ == Gait::asleep) {
+    mode_ = Gait::quiet;
     last_row_ = now;
     empty_looks_ = 0;
   }
 }
 
 void ClaimPlan::reset(MonoTime now) {
-  gait_ = Gait::quiet;
+  mode_ = Gait::quiet;
   for (LanePace& lane : lanes_) lane = LanePace{lane.claiming, false, {}};
   last_row_ = now;
   look_at_ = now;

@@ -1,5 +1,5 @@
 #pragma once
-// When to look for rows, and how. Two gaits: while there is little, one flat look for all lanes, paced by
+// When to look for rows, and how. Two modes: while there is little, one flat look for all lanes, paced by
 // what it finds; under backlog each lane claims for itself, so that claiming, publishing and marking of
 // different lanes overlap. A flat look and a lane's claim are never under way at once: two claims over one
 // shard could both bring a row. Pure: time and load are passed in. One thread.
@@ -30,7 +30,7 @@ struct ClaimLimits {
   Millis poll_interval{250};     ///< between looks while asleep
   Micros look_interval{1000};    ///< between flat looks while rows keep coming
   Millis awake_for{50};          ///< without a row, before falling asleep
-  Millis straggler_after{200};   ///< then a lane claims past its unreported rows
+  Millis stalled_after{200};     ///< then a lane claims past its unreported rows
   Millis crowded_interval{100};  ///< between rounds of the lanes while too much is away for a flat look
 };
 
@@ -73,13 +73,13 @@ class ClaimPlan {
   void hint(MonoTime now);
   /// One look soon, without waking: the asleep flag is set, and a row may have come just before.
   void look_once() { hinted_ = true; }
-  /// Begins anew, with an empty flight: after a tenure began or a producer was replaced. Claims under way
+  /// Begins again, with an empty flight: after lanes were leased or a producer was replaced. Claims under way
   /// still answer.
   void reset(MonoTime now);
 
   /// When next() may answer otherwise without an event in between.
   [[nodiscard]] MonoTime wake_at() const { return not_before_; }
-  [[nodiscard]] bool asleep() const { return gait_ == Gait::asleep; }
+  [[nodiscard]] bool asleep() const { return mode_ == Gait::asleep; }
   [[nodiscard]] ClaimSerial newest() const { return ClaimSerial{next_serial_ - 1}; }
   /// The oldest claim under way, or the next one's serial.
   [[nodiscard]] ClaimSerial oldest_open() const;
@@ -109,7 +109,7 @@ class ClaimPlan {
   std::int16_t lane_count_;
   LaneSet working_;
   Backoff retry_;
-  Gait gait_ = Gait::quiet;
+  Gait mode_ = Gait::quiet;
   std::array<LanePace, shard_count> lanes_{};
   std::int16_t first_lane_ = 0;  // where the next round begins, so that each lane gets its turn
   std::set<std::uint64_t> open_;

@@ -19,7 +19,7 @@ std::string why(const std::string& error) {
 
 }  // namespace
 
-std::string sentence(const Signs::Stopped& stopped, MonoTime now) {
+std::string sentence(const Health::Stopped& stopped, MonoTime now) {
   std::string out =
       "lane " + std::to_string(stopped.lane) + " has sent nothing for " + for_seconds(stopped.since, now);
   if (stopped.lanes > 1) out += " (stopped too: " + std::to_string(stopped.lanes - 1) + ")";
@@ -42,50 +42,51 @@ std::string_view to_string(Verdict verdict) noexcept {
   return "unknown";
 }
 
-Judgement judge(const Signs& signs, MonoTime now, const Patience& patience) {
+Judgement judge(const Health& health, MonoTime now, const Patience& patience) {
   const auto over = [&](MonoTime since, Millis limit) { return now - since > limit; };
-  if (signs.stopping) return {Verdict::stopping, "stopping"};
-  const bool answered = signs.lease_answered > signs.started;
-  if (signs.postgres_down && (!answered || over(*signs.postgres_down, patience.limit))) {
+  if (health.stopping) return {Verdict::stopping, "stopping"};
+  const bool answered = health.lease_answered > health.started;
+  if (health.postgres_down && (!answered || over(*health.postgres_down, patience.limit))) {
     return {Verdict::waiting,
-            "PostgreSQL is away for " + for_seconds(*signs.postgres_down, now) + why(signs.postgres_error)};
+            "PostgreSQL is away for " + for_seconds(*health.postgres_down, now) + why(health.postgres_error)};
   }
-  if (!answered && !over(signs.started, patience.limit)) {
+  if (!answered && !over(health.started, patience.limit)) {
     return {Verdict::waiting, "starting: PostgreSQL has not answered yet"};
   }
-  if (signs.kafka_down && over(*signs.kafka_down, patience.limit)) {
+  if (health.kafka_down && over(*health.kafka_down, patience.limit)) {
     return {Verdict::waiting,
-            "Kafka is away for " + for_seconds(*signs.kafka_down, now) + why(signs.kafka_error)};
+            "Kafka is away for " + for_seconds(*health.kafka_down, now) + why(health.kafka_error)};
   }
-  const MonoTime asked = std::max(signs.lease_answered, signs.started);
+  const MonoTime asked = std::max(health.lease_answered, health.started);
   if (over(asked, patience.limit + patience.lease_every)) {
     return {Verdict::stuck, "no lease was answered for " + for_seconds(asked, now)};
   }
-  if (!signs.differs.empty()) return {Verdict::waiting, signs.differs};
+  if (!health.differs.empty()) return {Verdict::waiting, health.differs};
   // Kafka is waited for. A call that never comes back is its client's own fault, and a restart mends that.
-  if (signs.stopped && over(signs.stopped->since, patience.limit))
-    return {signs.stopped->answered ? Verdict::waiting : Verdict::stuck, sentence(*signs.stopped, now)};
-  if (signs.aside_full)
-    return {Verdict::waiting, std::to_string(signs.partitions_away) +
+  if (health.stopped && over(health.stopped->since, patience.limit))
+    return {health.stopped->answered ? Verdict::waiting : Verdict::stuck, sentence(*health.stopped, now)};
+  if (health.deferred_full)
+    return {Verdict::waiting, std::to_string(health.partitions_away) +
                                   " partitions of Kafka do not answer, and " +
-                                  std::to_string(signs.rows_aside) +
+                                  std::to_string(health.rows_deferred) +
                                   " rows wait for them: no more can be set aside, so others wait as well"};
-  if (signs.partitions_away > 0 && signs.owing && over(*signs.owing, patience.limit)) {
-    return {Verdict::waiting, std::to_string(signs.partitions_away) +
+  if (health.partitions_away > 0 && health.owing && over(*health.owing, patience.limit)) {
+    return {Verdict::waiting, std::to_string(health.partitions_away) +
                                   " partitions of Kafka do not answer, for " +
-                                  for_seconds(*signs.owing, now)};
+                                  for_seconds(*health.owing, now)};
   }
-  if (signs.owing && !signs.stopped && over(*signs.owing, patience.limit)) {
-    return {Verdict::stuck, "rows are in flight, and none was settled for " + for_seconds(*signs.owing, now)};
+  if (health.owing && !health.stopped && over(*health.owing, patience.limit)) {
+    return {Verdict::stuck,
+            "rows are in flight, and none was settled for " + for_seconds(*health.owing, now)};
   }
-  if (signs.draining && over(*signs.draining, patience.limit)) {
-    return {Verdict::stuck, "draining for " + for_seconds(*signs.draining, now)};
+  if (health.draining && over(*health.draining, patience.limit)) {
+    return {Verdict::stuck, "draining for " + for_seconds(*health.draining, now)};
   }
-  const MonoTime looked = std::max(signs.look_answered, signs.started);
-  if (signs.working && !signs.owing && over(looked, patience.limit + 4 * patience.look_every)) {
+  const MonoTime looked = std::max(health.look_answered, health.started);
+  if (health.working && !health.owing && over(looked, patience.limit + 4 * patience.look_every)) {
     return {Verdict::stuck, "no look at the table was answered for " + for_seconds(looked, now)};
   }
-  if (!signs.paused.empty()) return {Verdict::paused, signs.paused};
+  if (!health.paused.empty()) return {Verdict::paused, health.paused};
   return {};
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// Whether a pipeline gets on, judged by what was answered and settled and never by the process being there.
-// Nothing to do is fine; work that does not move is not. A server that is known to be away is waited for,
-// which a restart cannot hasten; work that stands still although both servers are there is stuck, which a
-// restart may mend. Pure.
+// Whether a pipeline makes progress, judged by what was answered and settled and never by the process being
+// there. Nothing to do is fine; work that does not move is not. A server that is known to be away is waited
+// for, which a restart cannot hasten; work that stands still although both servers are there is stuck, which
+// a restart may mend. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,12 +13,12 @@
 namespace outbox::relay {
 
 /// When each thing last happened. Written by the pipeline where it happens, once a batch.
-struct Signs {
+struct Health {
   MonoTime started{};
   MonoTime lease_answered{};           ///< by the database, whoever has the lanes
   MonoTime look_answered{};            ///< a claim was answered without an error
   std::optional<MonoTime> owing{};     ///< rows are taken on, and none was settled since
-  std::optional<MonoTime> draining{};  ///< waits for what is in flight, for a new tenure or producer
+  std::optional<MonoTime> draining{};  ///< waits for what is in flight, for new leases or a new producer
   std::optional<MonoTime> postgres_down{};
   std::optional<MonoTime> kafka_down{};
   std::string postgres_error{};  ///< why it is or was down
@@ -26,8 +26,8 @@ struct Signs {
   std::int64_t postgres_losses = 0;
   std::int64_t kafka_losses = 0;
   std::int64_t partitions_away = 0;  ///< of Kafka: they owe reports and give none
-  std::int64_t rows_aside = 0;       ///< that wait for such partitions, known by their ids alone
-  bool aside_full = false;           ///< no more of them may be: rows of other partitions wait as well
+  std::int64_t rows_deferred = 0;    ///< that wait for such partitions, known by their ids alone
+  bool deferred_full = false;        ///< no more of them may be: rows of other partitions wait as well
   std::string differs{};             ///< others work and deliver otherwise, so this one waits; empty: none do
   std::string paused{};              ///< why an operator has paused it; empty: nobody has
   /// Exactly once: the lane that cannot send for the longest time, and how many there are.
@@ -70,9 +70,9 @@ struct Patience {
 };
 
 /// "lane 3 has sent nothing for 13 s: …", bounded.
-[[nodiscard]] std::string sentence(const Signs::Stopped& stopped, MonoTime now);
+[[nodiscard]] std::string sentence(const Health::Stopped& stopped, MonoTime now);
 
-[[nodiscard]] Judgement judge(const Signs& signs, MonoTime now, const Patience& patience);
+[[nodiscard]] Judgement judge(const Health& health, MonoTime now, const Patience& patience);
 
 [[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
 

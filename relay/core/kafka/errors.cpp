@@ -36,7 +36,7 @@ constexpr std::array table{
     // closes.
     KafkaError{-192, "_MSG_TIMED_OUT", producer, kept},
     KafkaError{-190, "_UNKNOWN_PARTITION", topic,
-               "the topic has fewer partitions than before: was it created anew?"},
+               "the topic has fewer partitions than before: was it created again?"},
     KafkaError{-188, "_UNKNOWN_TOPIC", topic, create},
     KafkaError{-187, "_ALL_BROKERS_DOWN", unsent, reachable},
     KafkaError{-186, "_INVALID_ARG", message,

@@ -64,13 +64,13 @@ class Reader {
 
 }  // namespace
 
-std::string ledger_key(Seat seat) {
-  return std::to_string(seat.generation) + "/" + std::to_string(seat.lane.value);
+std::string ledger_key(LedgerLane ledger_lane) {
+  return std::to_string(ledger_lane.generation) + "/" + std::to_string(ledger_lane.lane.value);
 }
 
-std::string transactional_id(std::string_view pipeline, const Uuid& ledger, Seat seat) {
+std::string transactional_id(std::string_view pipeline, const Uuid& ledger, LedgerLane ledger_lane) {
   return "outboxd-" + std::string{pipeline} + "-" + to_string(ledger) + "-" +
-         std::to_string(seat.generation) + "-" + std::to_string(seat.lane.value);
+         std::to_string(ledger_lane.generation) + "-" + std::to_string(ledger_lane.lane.value);
 }
 
 std::string ledger_topic_of(std::string_view pipeline) {
@@ -81,8 +81,8 @@ std::string encode_ledger_entry(const LedgerEntry& entry) {
   std::string out(1, version);
   out.reserve(32 + entry.rows.size() * 8);
   out.append(reinterpret_cast<const char*>(entry.ledger.bytes.data()), entry.ledger.bytes.size());
-  put(out, static_cast<std::uint64_t>(entry.seat.generation));
-  put(out, static_cast<std::uint64_t>(entry.seat.lane.value));
+  put(out, static_cast<std::uint64_t>(entry.ledger_lane.generation));
+  put(out, static_cast<std::uint64_t>(entry.ledger_lane.lane.value));
   put(out, entry.rows.size());
   std::uint64_t id = 0;
   std::uint64_t partition = 0;
@@ -112,8 +112,8 @@ Result<LedgerEntry> decode_ledger_entry(std::string_view value) {
   LedgerEntry entry;
   const std::string_view id_bytes = in.bytes(entry.ledger.bytes.size());
   std::ranges::copy(id_bytes, entry.ledger.bytes.begin());
-  entry.seat.generation = in.bounded<std::int32_t>(in.number());
-  entry.seat.lane = LaneId{in.bounded<std::int16_t>(in.number())};
+  entry.ledger_lane.generation = in.bounded<std::int32_t>(in.number());
+  entry.ledger_lane.lane = LaneId{in.bounded<std::int16_t>(in.number())};
   const std::uint64_t count = in.number();
   if (!in.sound() || count > in.left() / row_bytes_min) return unreadable("it is cut short");
   entry.rows.reserve(count);

@@ -22,10 +22,10 @@
 namespace outbox::relay {
 
 /// A lane of one generation of lanes: whoever works it has its transactional id.
-struct Seat {
+struct LedgerLane {
   std::int32_t generation = 0;  ///< of the lanes, from 1
   LaneId lane;
-  friend auto operator<=>(const Seat&, const Seat&) = default;
+  friend auto operator<=>(const LedgerLane&, const LedgerLane&) = default;
 };
 
 /// One row that a transaction carried, and where it is if that transaction was committed.
@@ -39,15 +39,16 @@ struct LedgerRow {
 
 struct LedgerEntry {
   Uuid ledger;  ///< which outbox table wrote it
-  Seat seat;
+  LedgerLane ledger_lane;
   std::vector<LedgerRow> rows;
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 };
 
 /// The key of a lane's records, "GENERATION/LANE": compaction keeps the newest of each.
-[[nodiscard]] std::string ledger_key(Seat seat);
+[[nodiscard]] std::string ledger_key(LedgerLane ledger_lane);
 /// "outboxd-PIPELINE-LEDGER-GENERATION-LANE": the same for each owner of the lane, and for nobody else.
-[[nodiscard]] std::string transactional_id(std::string_view pipeline, const Uuid& ledger, Seat seat);
+[[nodiscard]] std::string transactional_id(std::string_view pipeline, const Uuid& ledger,
+                                           LedgerLane ledger_lane);
 /// The ledger's topic where none is configured.
 [[nodiscard]] std::string ledger_topic_of(std::string_view pipeline);
 

@@ -139,7 +139,7 @@ void Envelope::add_cloudevents(const Message& message) {
 }
 
 // Rows of one claim mostly share their second, so its text is kept and only the microseconds are written
-// anew.
+// again.
 void Envelope::write_time(WallTime at) {
   const auto second = std::chrono::floor<std::chrono::seconds>(at);
   if (second != time_second_) {

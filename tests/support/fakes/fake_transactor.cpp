@@ -25,39 +25,40 @@ void FakeTransactor::when_awake(std::function<void()> step) {
 
 // One that was closed meanwhile still fences, as a request does that is on its way.
 void FakeTransactor::open(OpenRequest request, Done<std::vector<LedgerRow>> done) {
-  close(request.seat);
-  const std::int64_t opening = ++openings_[request.seat];
+  close(request.ledger_lane);
+  const std::int64_t opening = ++openings_[request.ledger_lane];
   const bool fails = chance_.one_in(faults_.open_fails_one_in);
   const bool in_vain = fails && chance_.one_in(2);
-  when_awake([this, seat = request.seat, done = std::move(done), opening, fails, in_vain, alive = alive_] {
+  when_awake([this, ledger_lane = request.ledger_lane, done = std::move(done), opening, fails, in_vain,
+              alive = alive_] {
     if (!*alive) return;
-    auto& id = coordinator_.ids[seat];
+    auto& id = coordinator_.ids[ledger_lane];
     const std::int64_t epoch = in_vain || !fences() ? id.epoch : ++id.epoch;
-    take_seat(seat, done, fails ? std::nullopt : std::optional{epoch}, opening);
+    take_lane(ledger_lane, done, fails ? std::nullopt : std::optional{epoch}, opening);
   });
 }
 
-void FakeTransactor::take_seat(Seat seat, Done<std::vector<LedgerRow>> done,
+void FakeTransactor::take_lane(LedgerLane ledger_lane, Done<std::vector<LedgerRow>> done,
                                std::optional<std::int64_t> epoch, std::int64_t opening) {
-  when_awake([this, seat, done = std::move(done), epoch, opening, alive = alive_] {
+  when_awake([this, ledger_lane, done = std::move(done), epoch, opening, alive = alive_] {
     if (!*alive) return;
-    Result<std::vector<LedgerRow>> rows = last_of(coordinator_.ids[seat]);
+    Result<std::vector<LedgerRow>> rows = last_of(coordinator_.ids[ledger_lane]);
     if (!epoch)
       rows = failure(Disposition::retry, "no broker answers");
-    else if (opening == openings_[seat])
-      epochs_[seat] = *epoch;
+    else if (opening == openings_[ledger_lane])
+      epochs_[ledger_lane] = *epoch;
     loop_.post([alive, done, rows = std::move(rows)] {
       if (*alive) done(rows);
     });
   });
 }
 
-void FakeTransactor::send(Seat seat, std::vector<Outgoing> messages, Ended ended) {
-  OUTBOX_CHECK(epochs_.contains(seat) && !under_way_.contains(seat),
-               "a transaction is sent by an open, idle seat");
+void FakeTransactor::send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) {
+  OUTBOX_CHECK(epochs_.contains(ledger_lane) && !under_way_.contains(ledger_lane),
+               "a transaction is sent by an open, idle ledger_lane");
   const auto transaction = std::make_shared<Transaction>();
-  transaction->seat = seat;
-  transaction->epoch = epochs_[seat];
+  transaction->ledger_lane = ledger_lane;
+  transaction->epoch = epochs_[ledger_lane];
   for (const Outgoing& out : messages) {
     const Message& m = *out.message;
     on_publish(m);
@@ -67,7 +68,7 @@ void FakeTransactor::send(Seat seat, std::vector<Outgoing> messages, Ended ended
                                     static_cast<std::int64_t>(m.body ? m.body->size() : 0),
                                     {m.id, m.generation, out.partition, Offset{-1}}});
   }
-  under_way_[seat] = transaction;
+  under_way_[ledger_lane] = transaction;
   when_awake([this, transaction, ended = std::move(ended)] { arrive(transaction, ended); });
 }
 
@@ -114,7 +115,7 @@ void FakeTransactor::arrive(const Shared& transaction, const Ended& ended) {
 
 TransactionEnd FakeTransactor::commit(const Transaction& transaction) {
   TransactionEnd end;
-  auto& id = coordinator_.ids[transaction.seat];
+  auto& id = coordinator_.ids[transaction.ledger_lane];
   if (fences() && id.epoch != transaction.epoch) return end;
   id.before = std::exchange(id.last, {});
   coordinator_.commits += 1;
@@ -128,12 +129,12 @@ TransactionEnd FakeTransactor::commit(const Transaction& transaction) {
 }
 
 void FakeTransactor::answer(const Shared& transaction, const Ended& ended, TransactionEnd end) {
-  if (!end.committed) epochs_.erase(transaction->seat);
+  if (!end.committed) epochs_.erase(transaction->ledger_lane);
   clock_.after(chance_.micros(20, 1000), [this, transaction, ended, end = std::move(end), alive = alive_] {
     if (!*alive) return;
     loop_.post([this, transaction, ended, end, alive] {
       if (!*alive) return;
-      if (const auto at = under_way_.find(transaction->seat);
+      if (const auto at = under_way_.find(transaction->ledger_lane);
           at != under_way_.end() && at->second == transaction)
         under_way_.erase(at);
       ended(end);
@@ -141,13 +142,13 @@ void FakeTransactor::answer(const Shared& transaction, const Ended& ended, Trans
   });
 }
 
-void FakeTransactor::abandon(Seat seat) {
-  if (const auto at = under_way_.find(seat); at != under_way_.end()) at->second->abandoned = true;
+void FakeTransactor::abandon(LedgerLane ledger_lane) {
+  if (const auto at = under_way_.find(ledger_lane); at != under_way_.end()) at->second->abandoned = true;
 }
 
-void FakeTransactor::close(Seat seat) {
-  ++openings_[seat];
-  epochs_.erase(seat);
+void FakeTransactor::close(LedgerLane ledger_lane) {
+  ++openings_[ledger_lane];
+  epochs_.erase(ledger_lane);
 }
 
 }  // namespace outbox::test

@@ -33,7 +33,7 @@ struct FakeCoordinator {
     std::vector<relay::LedgerRow> last;
     std::vector<relay::LedgerRow> before;  ///< what was committed before that; for a mutant
   };
-  std::map<relay::Seat, Id> ids;
+  std::map<relay::LedgerLane, Id> ids;
   std::int64_t commits = 0;
 };
 
@@ -50,9 +50,9 @@ class FakeTransactor : public relay::Transactor {
   ~FakeTransactor() override { kill(); }
 
   void open(relay::OpenRequest request, relay::Done<std::vector<relay::LedgerRow>> done) override;
-  void send(relay::Seat seat, std::vector<relay::Outgoing> messages, Ended ended) override;
-  void abandon(relay::Seat seat) override;
-  void close(relay::Seat seat) override;
+  void send(relay::LedgerLane ledger_lane, std::vector<relay::Outgoing> messages, Ended ended) override;
+  void abandon(relay::LedgerLane ledger_lane) override;
+  void close(relay::LedgerLane ledger_lane) override;
   void stop() override { kill(); }
 
   std::function<void(const relay::Message&)> on_publish = [](const auto&) {};  ///< the oracle's eye
@@ -76,7 +76,7 @@ class FakeTransactor : public relay::Transactor {
     relay::LedgerRow row;
   };
   struct Transaction {
-    relay::Seat seat;
+    relay::LedgerLane ledger_lane;
     std::int64_t epoch = 0;
     std::vector<Carried> carried;
     bool abandoned = false;
@@ -85,7 +85,7 @@ class FakeTransactor : public relay::Transactor {
   using Shared = std::shared_ptr<Transaction>;
 
   void when_awake(std::function<void()> step);
-  void take_seat(relay::Seat seat, relay::Done<std::vector<relay::LedgerRow>> done,
+  void take_lane(relay::LedgerLane ledger_lane, relay::Done<std::vector<relay::LedgerRow>> done,
                  std::optional<std::int64_t> epoch, std::int64_t opening);
   [[nodiscard]] std::vector<relay::RefusedMessage> refusals(const Transaction& transaction);
   void arrive(const Shared& transaction, const Ended& ended);
@@ -99,9 +99,9 @@ class FakeTransactor : public relay::Transactor {
   FakeCoordinator& coordinator_;
   Chance& chance_;
   const TransactorFaults& faults_;
-  std::map<relay::Seat, std::int64_t> epochs_;    // of the seats that are open here
-  std::map<relay::Seat, std::int64_t> openings_;  // the latest of each; an earlier one opens nothing
-  std::map<relay::Seat, Shared> under_way_;
+  std::map<relay::LedgerLane, std::int64_t> epochs_;    // of the ledger_lanes that are open here
+  std::map<relay::LedgerLane, std::int64_t> openings_;  // the latest of each; an earlier one opens nothing
+  std::map<relay::LedgerLane, Shared> under_way_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
