@@ -58,7 +58,7 @@ void Stage::make_database(const std::string& name) {
   must(server().exec("CREATE DATABASE " + full_name(name)));
   Session owner = session(name);
   must(outbox::relay::migrate(owner, {}));
-  must(outbox::relay::apply_grants(owner, {"public", "outbox_msg"}));
+  must(outbox::relay::apply_grants(owner, {}));
 }
 
 void Stage::copy_database(const std::string& from, const std::string& name) {

@@ -1,10 +1,10 @@
 # outbox_embed_sql(TARGET FOLDER [file...]): generates one header and one source, sql/FOLDER.hpp and .cpp, from the *.sql
-# files of sql/FOLDER, or from the files named. Each file becomes a constant, so that SQL stands in SQL files and a missing
+# files of sql/FOLDER and of the folders in it, or from the files named. Each file becomes a constant, so that SQL stands in SQL files and a missing
 # file fails the build, not the daemon.
 function(outbox_embed_sql target folder)
   set(files ${ARGN})
   if(NOT files)
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/${folder}/*.sql)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/${folder}/*.sql ${PROJECT_SOURCE_DIR}/sql/${folder}/*/*.sql)
   endif()
   set(out ${PROJECT_BINARY_DIR}/generated/sql)
   add_custom_command(

@@ -1,12 +1,9 @@
 # Run by outbox_embed_sql(): writes OUT/FOLDER.hpp and OUT/FOLDER.cpp from FILES.
 #   namespace outbox::sql::FOLDER { extern const std::string_view NAME; ... struct File {name, text, sha256}; std::span<const File> all(); }
-# A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_". A nested FOLDER is a nested
-# namespace; but the folders of sql/queries share outbox::sql::queries, which has no `all`.
-if(FOLDER MATCHES "^queries/")
-  set(namespace queries)
-else()
-  string(REPLACE "/" "::" namespace ${FOLDER})
-endif()
+# A file's name without .sql is the constant's name; a leading "0001_" becomes "m0001_". One of a folder in
+# FOLDER: "sub/0001_x" is its name, sub_0001_x its constant. The namespace is FOLDER's first part; the folders of
+# sql/queries share outbox::sql::queries, which has no `all`.
+string(REGEX REPLACE "/.*" "" namespace ${FOLDER})
 set(declarations "")
 set(definitions "")
 set(entries "")
@@ -14,7 +11,10 @@ set(count 0)
 list(SORT FILES)
 foreach(file IN LISTS FILES)
   get_filename_component(stem ${file} NAME_WE)
-  set(symbol ${stem})
+  if(file MATCHES "/sql/${FOLDER}/([a-z_0-9]+)/[^/]+$") # a folder in FOLDER: its name comes first
+    set(stem ${CMAKE_MATCH_1}/${stem})
+  endif()
+  string(REPLACE "/" "_" symbol ${stem})
   if(symbol MATCHES "^[0-9]")
     set(symbol "m${symbol}")
   endif()

@@ -27,7 +27,7 @@ std::filesystem::path own_program() {
 
 void make_outbox(Session& owner) {
   must(outbox::relay::migrate(owner, {}));
-  must(outbox::relay::apply_grants(owner, {"public", "outbox_msg"}));
+  must(outbox::relay::apply_grants(owner, {}));
 }
 
 }  // namespace

@@ -26,9 +26,10 @@ struct JudgeLimits {
                                     std::optional<unsigned> mode);
 [[nodiscard]] Findings judge_server(const ServerFacts& facts, const config::Pipeline& pipeline,
                                     const JudgeLimits& limits);
-/// `newest`: the migration that this program knows.
+/// `newest`: the last migration of each set that this program knows.
 [[nodiscard]] Findings judge_table(const TableFacts& facts, const config::Pipeline& pipeline,
-                                   std::int64_t newest, const JudgeLimits& limits);
+                                   const std::map<std::string, std::int64_t>& newest,
+                                   const JudgeLimits& limits);
 /// Each of `waiting` by what Kafka calls it.
 [[nodiscard]] Findings judge_cluster(const ClusterFacts& facts, const std::vector<WaitingTopic>& waiting,
                                      const config::Pipeline& pipeline, const JudgeLimits& limits);

@@ -9,14 +9,31 @@ Finding good(std::string check, std::string found) {
   return {std::move(check), Severity::ok, std::move(found), ""};
 }
 
-Finding migration(const TableFacts& f, std::int64_t newest) {
-  const std::string is = "version " + std::to_string(f.migration);
-  if (f.migration == newest) return good("table.migration", is);
-  if (f.migration < newest)
-    return {"table.migration", Severity::error, is + ", and this program knows " + std::to_string(newest),
+using Numbers = std::map<std::string, std::int64_t>;
+
+// What a relay cannot do without; other sets are judged where they are.
+bool needs(const std::string& set) {
+  return set == "shared" || set == "outbox";
+}
+
+Finding migration(const TableFacts& f, const Numbers& newest) {
+  std::string behind;
+  std::string ahead;
+  std::string is;
+  for (const auto& [set, known] : newest) {
+    const auto found = f.migrations.find(set);
+    if (found == f.migrations.end() && !needs(set)) continue;
+    const std::int64_t number = found == f.migrations.end() ? 0 : found->second;
+    const std::string here = set + " " + std::to_string(number);
+    is += (is.empty() ? "" : ", ") + here;
+    if (number < known) behind = here + ", and this program knows " + std::to_string(known);
+    if (number > known) ahead = here + " is newer than this program's " + std::to_string(known);
+  }
+  if (!behind.empty())
+    return {"table.migration", Severity::error, behind,
             "run `outboxd migrate` as the table's owner; it is safe under load"};
-  return {"table.migration", Severity::error, is + " is newer than this program's " + std::to_string(newest),
-          "upgrade outboxd"};
+  if (!ahead.empty()) return {"table.migration", Severity::error, ahead, "upgrade outboxd"};
+  return good("table.migration", is);
 }
 
 Finding sequence(const TableFacts& f) {
@@ -99,7 +116,7 @@ Finding holds(const TableFacts& f) {
 
 }  // namespace
 
-Findings judge_table(const TableFacts& facts, const config::Pipeline& pipeline, std::int64_t newest,
+Findings judge_table(const TableFacts& facts, const config::Pipeline& pipeline, const Numbers& newest,
                      const JudgeLimits& limits) {
   return {migration(facts, newest),
           sequence(facts),

@@ -60,14 +60,18 @@ Result<TableFacts> read_table_facts(pg::Session& session, const pg::TableName& t
                    params);
   if (!rows) return failure(rows.error());
   TableFacts facts;
-  facts.migration = integer_or(*rows, 0, 0);
-  facts.sequence_cache = integer_or(*rows, 1, 0);
-  facts.indexes_missing = text_or_empty(*rows, 2);
-  facts.wakes = rows->integer(0, 3) > 0;
-  facts.unvacuumed = text_or_empty(*rows, 4);
-  facts.lanes_leased = integer_or(*rows, 5, 0);
-  facts.dead = rows->integer(0, 6);
-  facts.holds = rows->integer(0, 7);
+  const auto migrations =
+      session.exec(pg::fill_template(sql::queries::check_migrations, {{"schema", table.quoted_schema()}}));
+  if (!migrations) return failure(migrations.error());
+  for (int i = 0; i < migrations->size(); ++i)
+    facts.migrations[std::string(migrations->text(i, 0))] = migrations->integer(i, 1);
+  facts.sequence_cache = integer_or(*rows, 0, 0);
+  facts.indexes_missing = text_or_empty(*rows, 1);
+  facts.wakes = rows->integer(0, 2) > 0;
+  facts.unvacuumed = text_or_empty(*rows, 3);
+  facts.lanes_leased = integer_or(*rows, 4, 0);
+  facts.dead = rows->integer(0, 5);
+  facts.holds = rows->integer(0, 6);
   pg::Params name;
   name.text(table.quoted());
   const auto storage = session.exec(sql::queries::survey_storage, name);
@@ -82,6 +86,8 @@ Result<TableFacts> read_table_facts(pg::Session& session, const pg::TableName& t
 Result<std::optional<ShortestMemory>> read_shortest_memory(pg::Session& session, const pg::TableName& table) {
   const auto rows =
       session.exec(pg::fill_template(sql::queries::check_consumers, {{"schema", table.quoted_schema()}}));
+  if (!rows && rows.error().code == "42P01")
+    return std::optional<ShortestMemory>{};  // no consumer's tables here
   if (!rows) return failure(rows.error());
   if (rows->empty()) return std::optional<ShortestMemory>{};
   return std::optional{ShortestMemory{std::string{rows->text(0, 0)}, Millis{rows->integer(0, 1)}}};

@@ -2,6 +2,7 @@
 // What `outboxd check` reads of PostgreSQL. Reading is apart from judging, so that every judgement can be
 // tested without a server that has the fault.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,12 +35,12 @@ struct ServerFacts {
 };
 
 struct TableFacts {
-  std::int64_t migration = 0;
-  std::int64_t sequence_cache = 1;  ///< 0: no sequence
-  std::string indexes_missing{};    ///< "part (shard,id), …"; an invalid one counts as missing
-  bool wakes = true;                ///< the trigger that notifies is there and on
-  std::string unvacuumed{};         ///< partitions with autovacuum off
-  std::int64_t lanes_leased = 0;    ///< as the present owners deal them; 0: nobody
+  std::map<std::string, std::int64_t> migrations{};  ///< of each set the highest number that was applied
+  std::int64_t sequence_cache = 1;                   ///< 0: no sequence
+  std::string indexes_missing{};  ///< "part (shard,id), …"; an invalid one counts as missing
+  bool wakes = true;              ///< the trigger that notifies is there and on
+  std::string unvacuumed{};       ///< partitions with autovacuum off
+  std::int64_t lanes_leased = 0;  ///< as the present owners deal them; 0: nobody
   std::int64_t dead = 0;
   std::int64_t holds = 0;
   std::optional<Millis> partitions_ahead{};

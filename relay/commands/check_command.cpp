@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "relay/check/judge.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
-#include "relay/commands/migrate/migration_script.hpp"
+#include "relay/commands/migrate/migration_sets.hpp"
 #include "relay/commands/topic_options.hpp"
 #include "relay/core/kafka/partitioner.hpp"
 #include "relay/core/kafka/version.hpp"
@@ -71,6 +72,13 @@ Result<pg::Session> connect(const config::Pipeline& pipeline) {
   return pg::Session::connect(options);
 }
 
+std::map<std::string, std::int64_t> newest_migrations() {
+  std::map<std::string, std::int64_t> newest;
+  for (const relay::MigrationSet& set : relay::migration_sets())
+    newest[std::string(set.name)] = static_cast<std::int64_t>(set.migrations.size());
+  return newest;
+}
+
 // Answers the topics to ask Kafka about.
 std::vector<relay::WaitingTopic> examine_table(pg::Session& session, const config::Pipeline& pipeline,
                                                const relay::JudgeLimits& limits, Findings& out) {
@@ -82,7 +90,7 @@ std::vector<relay::WaitingTopic> examine_table(pg::Session& session, const confi
   out.push_back(
       {"table.fit", Severity::ok, pipeline.source.table + " is there, with the rights to work it", ""});
   if (const auto facts = relay::read_table_facts(session, table); facts)
-    append(out, relay::judge_table(*facts, pipeline, relay::migrations().back().version, limits));
+    append(out, relay::judge_table(*facts, pipeline, newest_migrations(), limits));
   else
     out.push_back(failed("table.facts", facts.error()));
   auto topics = relay::read_waiting_topics(session, table);

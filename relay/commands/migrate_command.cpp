@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -22,6 +23,9 @@ struct Asked {
   std::string pipeline;
   std::string uri;
   std::string table;
+  std::string schema;
+  std::vector<std::string> only;
+  std::vector<std::string> with;
   std::string body_type{"json"};
   int days_ahead = 7;
   bool print = false;
@@ -37,9 +41,17 @@ struct Target {
   std::string table;
 };
 
-// Owners of tables are seldom the relay's role, so --uri replaces what the file says; with --table no file is
-// needed.
+// Owners of tables are seldom the relay's role, so --uri replaces what the file says; with --table or
+// --schema no file is needed.
 tl::expected<std::vector<Target>, ExitCode> targets(const Asked& asked) {
+  if (!asked.schema.empty()) {
+    const auto schema = pg::parse_name(asked.schema);
+    if (schema)
+      return std::vector{Target{asked.schema, asked.uri,
+                                pg::TableName{*schema, relay::MigrateOptions{}.table.table}.quoted()}};
+    std::fprintf(stderr, "outboxd: --schema: %s\n", schema.error().text().c_str());
+    return tl::unexpected(ExitCode::usage);
+  }
   if (!asked.table.empty()) {
     const auto table = pg::parse_table_name(asked.table);
     if (table) return std::vector{Target{asked.table, asked.uri, asked.table}};
@@ -84,12 +96,14 @@ Result<relay::MigrateOptions> options_for(const Asked& asked, const Target& targ
   options.table = std::move(*table);
   options.body_type = *relay::parse_body_type(asked.body_type);
   options.days_ahead = asked.days_ahead;
+  options.only = asked.only;
+  options.with = asked.with;
   return options;
 }
 
 Result<std::string> script(const relay::MigrateOptions& options, const AskedView& view, bool grants) {
   std::vector<Result<std::string>> parts{relay::render(options)};
-  if (grants) parts.push_back(relay::render_grants(options.table));
+  if (grants) parts.push_back(relay::render_grants(options));
   if (view) parts.push_back(relay::render_view(*view, options));
   if (view && grants) parts.push_back(relay::render_view_grants(*view));
   std::string out;
@@ -113,7 +127,9 @@ std::string said(relay::ViewChange change) {
 }
 
 std::string said(const Target& target, const relay::MigrateReport& report) {
-  std::string out = target.name + ": version " + std::to_string(report.version_after);
+  std::string out = target.name + ":";
+  for (const auto& set : report.sets)
+    out += (&set == report.sets.data() ? " " : ", ") + set.name + " " + std::to_string(set.after);
   out += report.applied.empty() ? ", nothing to do" : ", applied";
   for (const std::string& name : report.applied) out += " " + name;
   if (report.partitions_made > 0) out += ", " + std::to_string(report.partitions_made) + " partitions made";
@@ -150,7 +166,7 @@ Status migrate_one(const Asked& asked, const AskedView& view, const Target& targ
   const auto report = relay::migrate(*session, *options);
   if (!report) return failure(report.error());
   if (asked.grants) {
-    if (Status granted = relay::apply_grants(*session, options->table); !granted) return granted;
+    if (Status granted = relay::apply_grants(*session, *options); !granted) return granted;
   }
   std::string of_view;
   if (view) {
@@ -163,7 +179,25 @@ Status migrate_one(const Asked& asked, const AskedView& view, const Target& targ
   return {};
 }
 
+// The names of sets, before anything is connected to.
+tl::expected<void, ExitCode> check_sets(const Asked& asked) {
+  relay::MigrateOptions options;
+  options.only = asked.only;
+  options.with = asked.with;
+  const auto sets = relay::chosen_sets(options);
+  if (!sets) {
+    std::fprintf(stderr, "outboxd: %s\n", sets.error().text().c_str());
+    return tl::unexpected(ExitCode::usage);
+  }
+  const bool outbox =
+      std::ranges::find(*sets, "outbox", [](const auto* s) { return s->name; }) != sets->end();
+  if (outbox || asked.view.empty()) return {};
+  std::fputs("outboxd: --view is of an outbox table: without the set outbox there is none\n", stderr);
+  return tl::unexpected(ExitCode::usage);
+}
+
 ExitCode migrate(const Asked& asked) {
+  if (const auto named = check_sets(asked); !named) return named.error();
   const auto view = view_of(asked);
   if (!view) {
     std::fprintf(stderr, "outboxd: --view: %s\n", view.error().text().c_str());
@@ -194,6 +228,21 @@ void declare_migrate(CLI::App& app, Action& chosen) {
   CLI::Option* table =
       command->add_option("--table", asked->table, "This table, without a configuration file");
   table->excludes(command->get_option("--pipeline"))->excludes(command->get_option("--config"));
+  CLI::Option* schema = command->add_option(
+      "--schema", asked->schema, "This schema, without a configuration file; its outbox table is outbox_msg");
+  schema->excludes(table)
+      ->excludes(command->get_option("--pipeline"))
+      ->excludes(command->get_option("--config"));
+  command
+      ->add_option(
+          "--only", asked->only,
+          "Only this set of tables, with what every set needs: outbox, or consumer for a database without an "
+          "outbox. Once for each")
+      ->type_name("SET")
+      ->allow_extra_args(false);
+  command->add_option("--with", asked->with, "Also this set, which is not made by default. Once for each")
+      ->type_name("SET")
+      ->allow_extra_args(false);
   command->add_option("--body-type", asked->body_type, "Type of a new table's body")
       ->check(CLI::IsMember({"json", "jsonb", "text", "bytea"}))
       ->capture_default_str();
@@ -218,9 +267,9 @@ void declare_migrate(CLI::App& app, Action& chosen) {
   command->add_option("--topic", asked->topic, "The topic of every row of a view without such a column")
       ->type_name("TOPIC")
       ->needs(view);
-  command->callback([asked, table, &chosen] {
-    if (table->count() > 0 && asked->uri.empty() && !asked->print) {
-      throw CLI::ValidationError("--table", "needs --uri or --print");
+  command->callback([asked, table, schema, &chosen] {
+    if (table->count() + schema->count() > 0 && asked->uri.empty() && !asked->print) {
+      throw CLI::ValidationError(table->count() > 0 ? "--table" : "--schema", "needs --uri or --print");
     }
     chosen = [asked] { return migrate(*asked); };
   });

@@ -42,7 +42,7 @@ void PostgresWorld::migrate() {
   options.table = table_;
   options.body_type = relay::parse_body_type(options_.body_type).value();
   must(relay::migrate(*session_, options));
-  must(relay::apply_grants(*session_, table_));
+  must(relay::apply_grants(*session_, {.table = table_}));
 }
 
 void PostgresWorld::start_source(const std::string& user) {

@@ -146,13 +146,15 @@ TEST_CASE("check finds 4: a right that the relay lacks") {
 }
 
 TEST_CASE("check finds 5: a migration that is missing") {
-  finds(seeded("DELETE FROM outbox_migration WHERE version = (SELECT max(version) FROM outbox_migration)"),
-        "table.migration", "error");
+  finds(seeded("DELETE FROM outbox_migration WHERE set = 'outbox' AND number = 4"), "table.migration",
+        "error");
 }
 
 TEST_CASE("check finds 6: a database newer than the program") {
-  finds(seeded("INSERT INTO outbox_migration (version, name, checksum) VALUES (9999, 'later', 'x')"),
-        "table.migration", "error");
+  finds(
+      seeded(
+          "INSERT INTO outbox_migration (set, number, name, checksum) VALUES ('outbox', 9999, 'later', 'x')"),
+      "table.migration", "error");
 }
 
 TEST_CASE("check finds 7: a sequence that hands ids out in bundles") {

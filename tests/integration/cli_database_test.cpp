@@ -39,8 +39,9 @@ TEST_CASE("migrate makes the tables, and a second time finds nothing to do") {
   const CliFolder folder(one_pipeline(database.uri()));
   const auto first = migrate(folder, database);
   REQUIRE_MESSAGE(first.status.code == 0, first.errors);
-  CHECK(has(first.output, "payments: version "));
-  CHECK_MESSAGE(has(first.output, "applied outbox"), first.output);
+  CHECK_MESSAGE(has(first.output, "payments: shared 3, outbox 4, consumer 3, applied shared/identity"),
+                first.output);
+  CHECK_MESSAGE(has(first.output, " outbox/lanes"), first.output);
   CHECK(has(folder.outboxd({"migrate"}).output, "nothing to do"));
 }
 
@@ -53,6 +54,53 @@ TEST_CASE("migrate --print writes SQL and touches nothing") {
   CHECK(has(printed.output, "GRANT"));
   const auto schemas = must(database.session().exec("SELECT 1 FROM pg_namespace WHERE nspname = 'My Box'"));
   CHECK(schemas.empty());
+}
+
+TEST_CASE(
+    "a service without an outbox has the consumer's tables and their roles alone, and may get the rest "
+    "later") {
+  const TestDatabase database;
+  const auto done = migrate(CliFolder(), database, {"--schema", "svc", "--only", "consumer", "--grants"});
+  REQUIRE_MESSAGE(done.status.code == 0, done.errors);
+  CHECK_MESSAGE(has(done.output, "svc: shared 3, consumer 3, applied"), done.output);
+  auto session = database.session();
+  CHECK(must(session.exec("SELECT 1 FROM pg_class WHERE relnamespace = 'svc'::regnamespace AND relname IN "
+                          "('outbox_msg', 'outbox_lease', 'outbox_hold', 'outbox_asleep')"))
+            .empty());
+  must(session.exec_script("SET ROLE outbox_consumer"));
+  CHECK(must(session.exec("SELECT svc.inbox_begin('c', gen_random_uuid(), sha256('x'), 't', 0, 1)"))
+            .text(0, 0) == "fresh");
+  must(session.exec("SELECT busy FROM svc.inbox_maintain(9)"));
+  must(session.exec_script("RESET ROLE"));
+  const auto all = migrate(CliFolder(), database, {"--table", "svc.msg", "--grants"});
+  CHECK_MESSAGE(has(all.output, "shared 3, outbox 4, consumer 3, applied outbox/outbox"), all.output);
+  CHECK(must(session.exec("SELECT 1 FROM svc.msg")).empty());
+}
+
+TEST_CASE("migrate --print of one set is what --only applies") {
+  const TestDatabase database;
+  const CliFolder folder;
+  const auto printed =
+      folder.outboxd({"migrate", "--schema", "public", "--only", "consumer", "--grants", "--print"});
+  REQUIRE(printed.status.code == 0);
+  CHECK_FALSE(has(printed.output, "outbox_lease"));
+  must(database.session().exec_script(printed.output));
+  CHECK(has(migrate(folder, database, {"--schema", "public", "--only", "consumer"}).output, "nothing to do"));
+}
+
+TEST_CASE("a set of tables that is none is refused with those that are") {
+  const TestDatabase database;
+  for (const char* option : {"--only", "--with"}) {
+    const auto done = migrate(CliFolder(), database, {"--schema", "public", option, "inbox"});
+    CHECK(done.status.code == 2);
+    CHECK_MESSAGE(has(done.errors, "no set of migrations 'inbox'"), done.errors);
+    CHECK_MESSAGE(has(done.errors, "the sets are: outbox and consumer"), done.errors);
+  }
+  const auto view = migrate(
+      CliFolder(), database,
+      {"--schema", "public", "--only", "consumer", "--view", "v", "--column", "b=body", "--topic", "t"});
+  CHECK(view.status.code == 2);
+  CHECK_MESSAGE(has(view.errors, "without the set outbox"), view.errors);
 }
 
 TEST_CASE("migrate --table needs no file") {
@@ -119,7 +167,7 @@ TEST_CASE("status counts what waits, what is held and what is dead, and names ow
     INSERT INTO outbox_msg (topic, body, status) VALUES ('t', '1', 'CANCELLED'), ('t', '1', 'DISCARDED');
     INSERT INTO outbox_hold (source, scope, topic, msg_key, reason) VALUES ('public.outbox_msg', 'key', 't', E'a\nb', E'too\x1b[2J large');
     INSERT INTO outbox_hold (source, scope, topic, reason) VALUES ('other.outbox', 'topic', 't', 'not ours');
-    SELECT outbox_lease_take('public.outbox_msg', 'host:1-abc', 8, '1 min', 12.5))"));
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:1-abc', 8, '1 min', 12.5))"));
 
   const auto cheap = status_json(folder);
   CHECK(cheap["pipeline"] == "payments");
@@ -155,8 +203,8 @@ TEST_CASE("status names each instance with its lanes, and one without a lane too
   const CliFolder folder(one_pipeline(database.uri()));
   REQUIRE(migrate(folder, database).status.code == 0);
   must(database.session().exec_script(R"(
-    SELECT outbox_lanes_keep('public.outbox_msg', 'host:1-a/payments', 3, '1 min', 2.5);
-    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1);
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:1-a/payments', 3, '1 min', 2.5, 'exactly_once');
+    SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1, 'exactly_once');
     SELECT outbox_lanes_give('public.outbox_msg', 'host:1-a/payments', '{1}', '{1}', false);
     SELECT outbox_lanes_keep('public.outbox_msg', 'host:2-b/payments', 3, '1 min', 1, 'exactly_once', E'lane 2: a\nb');
     SELECT outbox_lanes_keep('public.outbox_msg', 'host:3-c/payments', 4, '1 min'))"));
@@ -173,14 +221,14 @@ TEST_CASE("status names each instance with its lanes, and one without a lane too
   CHECK(json["instances"][2]["renewed_ago_ms"].get<int>() < 60'000);
   CHECK(json["instances"][1]["delivery"] == "exactly_once");
   CHECK(json["instances"][1]["stopped"] == "lane 2: a\nb");
-  CHECK(json["instances"][2]["delivery"] == "");
+  CHECK(json["instances"][2]["delivery"] == "at_least_once");
   CHECK(json["instances"][2]["stopped"] == "");
   const auto text = folder.outboxd({"status"}).output;
   CHECK(has(text, " ago, exactly_once\n      stopped: \"lane 2: a\\nb\"\n"));
   CHECK(has(text, "  instances 3  lanes 3  generation 1\n"));
   CHECK(has(text, "    host:1-a/payments  lanes 0,2  since "));
   CHECK(has(text, "    host:3-c/payments  lanes none  since "));
-  CHECK(has(text, " ago, asks for 4 lanes\n"));
+  CHECK(has(text, " ago, asks for 4 lanes, at_least_once\n"));
 }
 
 TEST_CASE("status names who keeps dead rows from being cleaned away, once it is open for long") {

@@ -167,7 +167,7 @@ TEST_CASE("a table without partitions loses its old settled rows in small batche
 TEST_CASE("who has not lane 0 touches nothing") {
   Tended t;
   t.old_day();
-  t.world->sql("SELECT {{schema}}.outbox_lease_take('public.outbox_msg', 'another', 8, '1 hour')");
+  t.world->sql("SELECT {{schema}}.outbox_lanes_keep('public.outbox_msg', 'another', 8, '1 hour')");
   for (int round = 0; round < 5; ++round) {
     t.renew();
     t.world->pass(Millis{120});

@@ -24,7 +24,7 @@ class OutboxDatabase {
   void reconnect() { sql_ = database_.session(); }
   /// Also makes the roles and grants.
   OutboxDatabase& with_roles() {
-    must(relay::apply_grants(sql_, options_.table));
+    must(relay::apply_grants(sql_, options_));
     return *this;
   }
 

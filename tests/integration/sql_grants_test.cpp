@@ -50,7 +50,7 @@ TEST_CASE("an application may insert, publish and cancel, and neither read nor c
             "SELECT outbox_release('app_schema.outbox_msg', 'topic', 't')", "SELECT outbox_dead_retry(1)",
             "SELECT outbox_dead_end(1, 'SENT', '')", "SELECT outbox_dead_discard(1, '')",
             "SELECT outbox_ensure_partitions(1)", "SELECT 1 FROM outbox_lease", "SELECT 1 FROM outbox_hold",
-            "SELECT outbox_lease_take('s', 'a', 1, '1 s')", "SELECT outbox_lanes_keep('s', 'a', 1, '1 s')",
+            "SELECT outbox_lanes_keep('s', 'a', 1, '1 s')",
             "SELECT outbox_lanes_give('s', 'a', '{0}', '{1}', false)", "SELECT 1 FROM outbox_instance",
             "SELECT 1 FROM processed_msgs", "SELECT outbox_wake()"});
 }
@@ -61,8 +61,7 @@ TEST_CASE("the relay may do what it does, on partitions too, and neither insert 
   check_allowed(
       relay,
       {"SELECT * FROM outbox_msg FOR KEY SHARE", "UPDATE outbox_msg SET status = 'SENT'",
-       "DELETE FROM outbox_msg", "SELECT setval('outbox_asleep', 1)",
-       "SELECT outbox_lease_take('s', 'a', 2, '1 s')", "UPDATE outbox_lease SET owner = NULL",
+       "DELETE FROM outbox_msg", "SELECT setval('outbox_asleep', 1)", "UPDATE outbox_lease SET owner = NULL",
        "SELECT outbox_lanes_keep('s', 'a', 2, '1 s')",
        "SELECT outbox_lanes_give('s', 'a', '{0}', '{1}', true)",
        "INSERT INTO outbox_hold (source, scope, topic) VALUES ('public.outbox_msg', 'topic', 't')",
@@ -80,7 +79,7 @@ TEST_CASE("the relay may do what it does, on partitions too, and neither insert 
   check_denied(relay, {"INSERT INTO outbox_msg (topic) VALUES ('t')", "TRUNCATE outbox_msg",
                        "SELECT outbox_dead_retry(1)", "SELECT outbox_dead_discard(1, '')",
                        "SELECT 1 FROM processed_msgs", "SELECT 1 FROM dead_msgs",
-                       "INSERT INTO outbox_migration VALUES (9, '', '')",
+                       "INSERT INTO outbox_migration VALUES ('outbox', 9, '', '')",
                        "SELECT outbox_make_partition('outbox_msg', 'outbox_msg_default', '2030-01-01', '')"});
 }
 
@@ -141,7 +140,7 @@ TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a he
       {"SELECT status, count(*), min(created_at), sum(body_bytes) FROM outbox_msg GROUP BY status",
        "SELECT source, scope, topic, since FROM outbox_hold", "SELECT * FROM outbox_lease",
        "SELECT * FROM outbox_instance", "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
-       "SELECT version FROM outbox_migration"});
+       "SELECT set, number FROM outbox_migration"});
   check_denied(
       monitor,
       {"SELECT body FROM outbox_msg", "SELECT msg_key FROM outbox_msg", "SELECT headers FROM outbox_msg",

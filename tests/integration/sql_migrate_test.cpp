@@ -22,6 +22,23 @@ std::string failed_with(pg::Session& session, const MigrateOptions& options = {}
   const auto report = relay::migrate(session, options);
   return report ? "" : report.error().text();
 }
+int befores(const relay::MigrateReport& report) {
+  int all = 0;
+  for (const auto& set : report.sets) all += set.before;
+  return all;
+}
+int afters(const relay::MigrateReport& report) {
+  int all = 0;
+  for (const auto& set : report.sets) all += set.after;
+  return all;
+}
+// Everything that a schema has, in one text. $1: the schema, quoted.
+constexpr auto shape =
+    "SELECT string_agg(x, ' ' ORDER BY x) FROM ("
+    "SELECT attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) FROM "
+    "pg_attribute "
+    "JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = to_regnamespace($1) AND attnum > 0 UNION ALL "
+    "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = to_regnamespace($1)) s(x)";
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -32,12 +49,12 @@ TEST_CASE("a second migrate finds nothing to do") {
   const TestDatabase database;
   auto session = database.session();
   const auto first = must(relay::migrate(session, {}));
-  CHECK(first.version_before == 0);
-  CHECK(first.applied.size() == static_cast<std::size_t>(first.version_after));
+  CHECK(befores(first) == 0);
+  CHECK(first.applied.size() == static_cast<std::size_t>(afters(first)));
   CHECK(first.partitions_made == 18);
   const auto second = must(relay::migrate(session, {}));
-  CHECK(second.version_before == first.version_after);
-  CHECK(second.version_after == first.version_after);
+  CHECK(befores(second) == afters(first));
+  CHECK(afters(second) == afters(first));
   CHECK(second.applied.empty());
   CHECK(second.partitions_made == 0);
 }
@@ -58,35 +75,109 @@ TEST_CASE("of two that migrate at once each migration is applied by one") {
     std::size_t applied = 0;
     for (const auto& report : reports) {
       applied += report.applied.size();
-      CHECK(report.version_after == reports[0].version_after);
+      CHECK(afters(report) == afters(reports[0]));
     }
-    CHECK(applied == static_cast<std::size_t>(reports[0].version_after));
+    CHECK(applied == static_cast<std::size_t>(afters(reports[0])));
   }
 }
 
 TEST_CASE("a migration recorded with another checksum stops, and says what to do") {
   OutboxDatabase outbox;
-  ask(outbox.sql(), "UPDATE outbox_migration SET checksum = 'abc' WHERE version = 2");
+  ask(outbox.sql(), "UPDATE outbox_migration SET checksum = 'abc' WHERE set = 'outbox' AND number = 2");
   const std::string error = failed_with(outbox.sql());
-  CHECK(contains(error, "migration 2 (functions)"));
+  CHECK(contains(error, "migration 2 of outbox (lanes)"));
   CHECK(contains(error, "abc"));
   CHECK(contains(error, "--print"));
 }
 
-TEST_CASE("a database newer than the program is refused") {
+TEST_CASE(
+    "a database newer than the program is refused, a set that it does not know is none of its business") {
   OutboxDatabase outbox;
-  ask(outbox.sql(), "INSERT INTO outbox_migration (version, name, checksum) VALUES (999, 'future', '')");
-  CHECK(contains(failed_with(outbox.sql()), "migration 999 (future)"));
+  ask(outbox.sql(),
+      "INSERT INTO outbox_migration (set, number, name, checksum) VALUES ('later', 1, 'future', '')");
+  CHECK(failed_with(outbox.sql()) == "");
+  ask(outbox.sql(),
+      "INSERT INTO outbox_migration (set, number, name, checksum) VALUES ('outbox', 999, 'future', '')");
+  CHECK(contains(failed_with(outbox.sql()), "migration 999 of outbox (future)"));
 }
 
 TEST_CASE("a migration that fails leaves nothing of itself, and the next try begins there") {
   const TestDatabase database;
   auto session = database.session();
-  ask(session, "CREATE TABLE dead_msgs (a int)");  // migration 3 wants this name
+  ask(session,
+      "CREATE TABLE inbox_version (a int)");  // the first migration of the consumer's set wants this name
   CHECK(contains(failed_with(session), "42P07"));
-  CHECK(ask(session, "SELECT max(version), to_regclass('processed_msgs') FROM outbox_migration") == "2|null");
-  ask(session, "DROP TABLE dead_msgs");
-  CHECK(must(relay::migrate(session, {})).version_before == 2);
+  CHECK(ask(session,
+            "SELECT max(number) FILTER (WHERE set = 'outbox'), max(number) FILTER (WHERE set = 'consumer'), "
+            "to_regclass('processed_msgs') FROM outbox_migration") == "4|null|null");
+  ask(session, "DROP TABLE inbox_version");
+  CHECK(must(relay::migrate(session, {})).applied.front() == "consumer/processed");
+}
+
+TEST_CASE("a set is applied alone, and with others later, whatever was first") {
+  const TestDatabase one;
+  const TestDatabase other;
+  auto a = one.session();
+  auto b = other.session();
+  must(relay::migrate(a, {.only = {"consumer"}}));
+  CHECK(ask(a, "SELECT to_regclass('outbox_msg'), to_regclass('processed_msgs')") == "null|processed_msgs");
+  CHECK(must(relay::migrate(a, {})).applied.front() == "outbox/outbox");
+  must(relay::migrate(b, {.only = {"outbox"}}));
+  CHECK(ask(b, "SELECT to_regclass('outbox_msg'), to_regclass('processed_msgs')") == "outbox_msg|null");
+  CHECK(must(relay::migrate(b, {.only = {"consumer"}})).applied.front() == "consumer/processed");
+  CHECK(ask(a, shape, pg::Params{}.text("public")) == ask(b, shape, pg::Params{}.text("public")));
+}
+
+TEST_CASE(
+    "each set stands by itself: its functions use what it and the shared one have made, and its grants hold "
+    "alone") {
+  for (const char* set : {"outbox", "consumer"}) {
+    CAPTURE(set);
+    const TestDatabase database;
+    auto session = database.session();
+    const MigrateOptions options{.only = {set}};
+    must(relay::migrate(session, options));
+    must(relay::apply_grants(session, options));
+    must(relay::apply_grants(session, options));
+    // Every name of the schema that a function's text has, but for its own parameters and constraints, is
+    // there.
+    CHECK(ask(session,
+              "SELECT DISTINCT p.proname || ': ' || m[1] FROM pg_proc p, "
+              "regexp_matches(coalesce(p.prosrc, ''), '\"public\"\\.([a-z0-9_]+)', 'g') m "
+              "WHERE p.pronamespace = 'public'::regnamespace AND to_regclass(m[1]) IS NULL AND NOT EXISTS "
+              "(SELECT FROM pg_proc q WHERE q.pronamespace = p.pronamespace AND q.proname = m[1])") == "");
+  }
+}
+
+TEST_CASE(
+    "a set that is not made by default is made where it is asked for, by its folder and one row alone") {
+  const TestDatabase database;
+  auto session = database.session();
+  auto sets = relay::migration_sets();
+  sets.push_back(
+      {.name = "invoices",
+       .use = relay::SetUse::optional,
+       .migrations =
+           {{.number = 1,
+             .name = "invoice",
+             .checksum = "1",
+             .text = "CREATE TABLE {{schema}}.invoice (day timestamptz) PARTITION BY RANGE (day);\n"
+                     "CREATE TABLE {{schema}}.invoice_default PARTITION OF {{schema}}.invoice DEFAULT;\n"
+                     "INSERT INTO {{schema}}.outbox_daily_table VALUES ('invoice', 'fillfactor = 90');"}},
+       .grants = "SELECT {{schema}}.outbox_make_role('outbox_consumer');\n"
+                 "GRANT SELECT ON {{schema}}.invoice TO outbox_consumer;"});
+  must(relay::migrate(session, {.known = &sets}));
+  CHECK(ask(session, "SELECT to_regclass('invoice')") == "null");
+  const MigrateOptions with{.with = {"invoices"}, .known = &sets};
+  const auto report = must(relay::migrate(session, with));
+  CHECK(report.applied == std::vector<std::string>{"invoices/invoice"});
+  CHECK(report.partitions_made == 9);
+  must(relay::apply_grants(session, with));
+  CHECK(ask(session, "SELECT has_table_privilege('outbox_consumer', 'invoice', 'SELECT')") == "t");
+  CHECK(ask(session, "SELECT set, number FROM outbox_migration WHERE set = 'invoices'") == "invoices|1");
+  CHECK(contains(must(relay::render(with)), "TABLE \"public\".invoice"));
+  CHECK(contains(failed_with(session, {.with = {"bills"}, .known = &sets}),
+                 "the sets are: outbox and consumer (unless --only names others), invoices"));
 }
 
 TEST_CASE("another table or another body type in a migrated schema is refused") {
@@ -125,12 +216,6 @@ TEST_CASE("what --print prints is what migrate does: by psql, and nothing is lef
   const auto report = must(relay::migrate(session, options));
   CHECK(report.applied.empty());
   CHECK(report.partitions_made == 0);
-  const auto shape =
-      "SELECT string_agg(x, ' ' ORDER BY x) FROM ("
-      "SELECT attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) FROM "
-      "pg_attribute "
-      "JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = to_regnamespace($1) AND attnum > 0 UNION ALL "
-      "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = to_regnamespace($1)) s(x)";
   const auto schema = pg::Params{}.text(options.table.quoted_schema());
   CHECK(ask(session, shape, schema) == ask(migrated.sql(), shape, schema));
 }
@@ -160,7 +245,7 @@ TEST_CASE("names with upper case, quotes and dots work from end to end") {
     CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_cancel($1)", pg::Params{}.untyped(id)) ==
           "cancelled");
     CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_ensure_partitions(3)") == "4");
-    CHECK(ask(sql, "SELECT count(*) FROM " + outbox.schema() + ".outbox_lease_take($1, 'me', 4, '1 s')",
+    CHECK(ask(sql, "SELECT count(*) FROM " + outbox.schema() + ".outbox_lanes_keep($1, 'me', 4, '1 s')",
               pg::Params{}.text(source)) == "4");
   }
 }

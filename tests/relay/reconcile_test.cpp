@@ -388,7 +388,7 @@ TEST_CASE("reconcile refuses what it cannot look at, and says what to do") {
 
 TEST_CASE("reconcile needs no more than an operator's rights") {
   Spoilt audit;
-  must(relay::apply_grants(audit.rig().sql(), relay::MigrateOptions{}.table));
+  must(relay::apply_grants(audit.rig().sql(), {}));
   audit.ask(
       "DO $$ BEGIN CREATE ROLE reconcile_auditor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
   audit.ask("GRANT outbox_operator TO reconcile_auditor");

@@ -1,6 +1,9 @@
 #include "relay/commands/migrate/migrate.hpp"
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "relay/commands/migrate/migration_script.hpp"
@@ -16,36 +19,51 @@ constexpr std::array<std::pair<BodyType, std::string_view>, 4> body_types{{
     {BodyType::bytea, "bytea"},
 }};
 
-Status check_recorded(int version, std::string_view name, std::string_view checksum) {
-  const auto& known = migrations();
-  if (version > static_cast<int>(known.size())) {
-    return failure(Disposition::fatal,
-                   "the database has migration " + std::to_string(version) + " (" + std::string(name) +
-                       "), this program knows " + std::to_string(known.size()),
-                   {}, "use an outboxd at least as new as the one that migrated it");
+using Chosen = std::vector<const MigrationSet*>;
+using Versions = std::map<std::string, int, std::less<>>;
+
+const MigrationSets& known_sets(const MigrateOptions& options) {
+  return options.known != nullptr ? *options.known : migration_sets();
+}
+
+std::string full_name(std::string_view set, std::string_view name) {
+  return std::string(set) + "/" + std::string(name);
+}
+
+Status check_recorded(const MigrationSet& set, int number, std::string_view name, std::string_view checksum) {
+  const std::string recorded =
+      "migration " + std::to_string(number) + " of " + std::string(set.name) + " (" + std::string(name) + ")";
+  if (number > static_cast<int>(set.migrations.size())) {
+    return failure(
+        Disposition::fatal,
+        "the database has " + recorded + ", this program knows " + std::to_string(set.migrations.size()), {},
+        "use an outboxd at least as new as the one that migrated it");
   }
-  const Migration& ours = known[static_cast<std::size_t>(version - 1)];
+  const Migration& ours = set.migrations[static_cast<std::size_t>(number - 1)];
   if (ours.checksum == checksum) return {};
   return failure(
       Disposition::fatal,
-      "migration " + std::to_string(version) + " (" + std::string(name) + ") was applied with checksum " +
-          std::string(checksum) + ", this program has " + std::string(ours.checksum),
+      recorded + " was applied with checksum " + std::string(checksum) + ", this program has " +
+          std::string(ours.checksum),
       {},
       "the database was made by another build: migrate with that one, or compare `outboxd migrate --print` "
       "with the database and, if they agree, set the checksum in outbox_migration");
 }
 
-// How far the database is: the highest version recorded, all of them being ours.
-Result<int> version_of(pg::Session& session, const MigrationScript& script) {
+// How far the database is: of each set the highest number recorded, all of them being ours.
+Result<Versions> versions_of(pg::Session& session, const MigrationScript& script, const Chosen& sets) {
   const auto rows = session.exec(script.applied());
   if (!rows) return failure(rows.error());
-  int version = 0;
+  Versions versions;
   for (int i = 0; i < rows->size(); ++i) {
-    version = static_cast<int>(rows->integer(i, 0));
-    const Status same = check_recorded(version, rows->text(i, 1), rows->text(i, 2));
+    const auto set = std::ranges::find(sets, rows->text(i, 0), [](const auto* s) { return s->name; });
+    if (set == sets.end()) continue;
+    const int number = static_cast<int>(rows->integer(i, 1));
+    const Status same = check_recorded(**set, number, rows->text(i, 2), rows->text(i, 3));
     if (!same) return failure(same.error());
+    versions[std::string((*set)->name)] = number;
   }
-  return version;
+  return versions;
 }
 
 Status check_table(pg::Session& session, const MigrateOptions& options) {
@@ -72,29 +90,49 @@ Status check_table(pg::Session& session, const MigrateOptions& options) {
   return {};
 }
 
+struct Next {
+  const MigrationSet* set = nullptr;
+  const Migration* migration = nullptr;
+};
+
+// nullopt: none is missing.
+std::optional<Next> next_of(const Versions& versions, const Chosen& sets) {
+  for (const MigrationSet* set : sets) {
+    const auto found = versions.find(set->name);
+    const auto number = static_cast<std::size_t>(found == versions.end() ? 0 : found->second);
+    if (number < set->migrations.size()) return Next{set, &set->migrations[number]};
+  }
+  return std::nullopt;
+}
+
+void note(MigrateReport& report, const Versions& versions) {
+  for (MigrateReport::Set& set : report.sets) {
+    const auto found = versions.find(set.name);
+    set.after = found == versions.end() ? 0 : found->second;
+    if (set.before < 0) set.before = set.after;
+  }
+}
+
 // One transaction: the first migration that is still missing, if there is one.
 Result<bool> apply_next(pg::Session& session, const MigrationScript& script, const MigrateOptions& options,
-                        MigrateReport& report) {
-  bool applied = false;
+                        const Chosen& sets, MigrateReport& report) {
+  std::optional<Next> next;
   const Status done = session.transaction([&](pg::Session& s) -> Status {
     if (Status begun = s.exec_script(script.begin()); !begun) return begun;
-    const auto version = version_of(s, script);
-    if (!version) return failure(version.error());
-    if (*version > 0) {
+    const auto versions = versions_of(s, script, sets);
+    if (!versions) return failure(versions.error());
+    if (versions->contains("outbox")) {
       if (Status fits = check_table(s, options); !fits) return fits;
     }
-    report.version_after = *version;
-    if (report.version_before < 0) report.version_before = *version;
-    if (static_cast<std::size_t>(*version) == migrations().size()) return {};
-    const Migration& next = migrations()[static_cast<std::size_t>(*version)];
-    applied = true;
-    if (Status stepped = s.exec_script(script.step(next)); !stepped) return stepped;
-    return s.exec_script(script.record(next));
+    note(report, *versions);
+    next = next_of(*versions, sets);
+    if (!next) return {};
+    if (Status stepped = s.exec_script(script.step(*next->migration)); !stepped) return stepped;
+    return s.exec_script(script.record(*next->set, *next->migration));
   });
   if (!done) return failure(done.error());
-  if (applied)
-    report.applied.emplace_back(migrations()[static_cast<std::size_t>(report.version_after++)].name);
-  return applied;
+  if (next) report.applied.push_back(full_name(next->set->name, next->migration->name));
+  return next.has_value();
 }
 
 }  // namespace
@@ -113,14 +151,38 @@ std::optional<BodyType> parse_body_type(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+Result<std::vector<const MigrationSet*>> chosen_sets(const MigrateOptions& options) {
+  const MigrationSets& known = known_sets(options);
+  for (const auto* names : {&options.only, &options.with}) {
+    for (const std::string& name : *names) {
+      if (std::ranges::find(known, name, &MigrationSet::name) != known.end()) continue;
+      return failure(Disposition::fatal, "there is no set of migrations '" + name + "'", {},
+                     "the sets are: " + names_of(known));
+    }
+  }
+  const auto named = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  std::vector<const MigrationSet*> out;
+  for (const MigrationSet& set : known) {
+    const bool unasked = set.use == SetUse::by_default && options.only.empty();
+    if (set.use == SetUse::always || unasked || named(options.only, set.name) ||
+        named(options.with, set.name))
+      out.push_back(&set);
+  }
+  return out;
+}
+
 Result<MigrateReport> migrate(pg::Session& session, const MigrateOptions& options) {
   const auto script = MigrationScript::of(options);
   if (!script) return failure(script.error());
+  const auto sets = chosen_sets(options);
+  if (!sets) return failure(sets.error());
   MigrateReport report;
-  report.version_before = -1;
+  for (const MigrationSet* set : *sets) report.sets.push_back({std::string(set->name), -1, 0});
   Result<bool> applied = true;
   while (*applied) {
-    applied = apply_next(session, *script, options, report);
+    applied = apply_next(session, *script, options, *sets, report);
     if (!applied) return failure(applied.error());
   }
   const auto made = session.exec(script->partitions());
@@ -132,22 +194,31 @@ Result<MigrateReport> migrate(pg::Session& session, const MigrateOptions& option
 Result<std::string> render(const MigrateOptions& options) {
   const auto script = MigrationScript::of(options);
   if (!script) return failure(script.error());
+  const auto sets = chosen_sets(options);
+  if (!sets) return failure(sets.error());
   std::string out = "-- Printed by outboxd migrate --print. For psql -v ON_ERROR_STOP=1 -f, or any client.\n";
-  for (const Migration& migration : migrations()) {
-    out += "\nBEGIN;\n" + script->begin() + "\n" + script->step(migration) + "\n" + script->record(migration);
-    out += ";\nCOMMIT;\n";
+  for (const MigrationSet* set : *sets) {
+    for (const Migration& migration : set->migrations) {
+      out += "\nBEGIN;\n" + script->begin() + "\n" + script->step(migration) + "\n" +
+             script->record(*set, migration);
+      out += ";\nCOMMIT;\n";
+    }
   }
   return out + "\n" + script->partitions() + ";\n";
 }
 
-Result<std::string> render_grants(const pg::TableName& table) {
-  const auto script = MigrationScript::of(MigrateOptions{table});
+Result<std::string> render_grants(const MigrateOptions& options) {
+  const auto script = MigrationScript::of(options);
   if (!script) return failure(script.error());
-  return script->grants();
+  const auto sets = chosen_sets(options);
+  if (!sets) return failure(sets.error());
+  std::string out;
+  for (const MigrationSet* set : *sets) out += script->grants(*set);
+  return out;
 }
 
-Status apply_grants(pg::Session& session, const pg::TableName& table) {
-  const auto text = render_grants(table);
+Status apply_grants(pg::Session& session, const MigrateOptions& options) {
+  const auto text = render_grants(options);
   if (!text) return failure(text.error());
   return session.transaction([&](pg::Session& s) { return s.exec_script(*text); });
 }

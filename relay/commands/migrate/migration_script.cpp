@@ -1,11 +1,6 @@
 #include "relay/commands/migrate/migration_script.hpp"
 
-#include <charconv>
-
-#include "base/check.hpp"
-#include "sql/migrations.hpp"
 #include "sql/queries/migrate.hpp"
-#include "sql/roles.hpp"
 
 namespace outbox::relay {
 namespace {
@@ -17,26 +12,7 @@ std::string_view octets(BodyType type) {
   return type == BodyType::bytea ? "octet_length(body)" : "octet_length(body::text)";
 }
 
-Migration parse_file(const sql::migrations::File& file) {
-  Migration out{0, file.name.substr(file.name.find('_') + 1), file.sha256, file.text};
-  std::from_chars(file.name.data(), file.name.data() + file.name.size(), out.version);
-  return out;
-}
-
 }  // namespace
-
-const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all = [] {
-    std::vector<Migration> out;
-    for (const auto& file : sql::migrations::all()) {
-      out.push_back(parse_file(file));
-      OUTBOX_CHECK(out.back().version == static_cast<int>(out.size()),
-                   "migrations are numbered without a gap");
-    }
-    return out;
-  }();
-  return all;
-}
 
 Result<MigrationScript> MigrationScript::of(const MigrateOptions& options) {
   const auto& [schema, table] = options.table;
@@ -50,6 +26,7 @@ Result<MigrationScript> MigrationScript::of(const MigrateOptions& options) {
             {"table", options.table.quoted()},
             {"asleep_literal", quote_literal(options.table.quoted_schema() + ".outbox_asleep")},
             {"table_literal", quote_literal(options.table.quoted())},
+            {"table_name_literal", quote_literal(table)},
             {"source", quote_literal(schema + "." + table)},
             {"body_type", std::string(to_string(options.body_type))},
             {"body_octets", std::string(octets(options.body_type))},
@@ -75,16 +52,17 @@ std::string MigrationScript::applied() const {
 std::string MigrationScript::step(const Migration& migration) const {
   return fill(migration.text);
 }
-std::string MigrationScript::record(const Migration& migration) const {
-  return fill(sql::queries::migrate_record, {{"version", std::to_string(migration.version)},
+std::string MigrationScript::record(const MigrationSet& set, const Migration& migration) const {
+  return fill(sql::queries::migrate_record, {{"set", quote_literal(set.name)},
+                                             {"number", std::to_string(migration.number)},
                                              {"name", quote_literal(migration.name)},
                                              {"checksum", quote_literal(migration.checksum)}});
 }
 std::string MigrationScript::partitions() const {
   return fill(sql::queries::migrate_partitions);
 }
-std::string MigrationScript::grants() const {
-  return fill(sql::roles::grants);
+std::string MigrationScript::grants(const MigrationSet& set) const {
+  return fill(set.grants);
 }
 
 }  // namespace outbox::relay

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "relay/commands/migrate/migrate.hpp"
 
@@ -12,15 +12,6 @@ namespace outbox::relay {
 
 /// Stands around function bodies in sql/: no name that is filled in may contain it.
 inline constexpr std::string_view sql_body_quote = "$outbox$";
-
-struct Migration {
-  int version = 0;
-  std::string_view name;      ///< "outbox" of 0001_outbox.sql
-  std::string_view checksum;  ///< of the file as it is in sql/migrations, before it is filled in
-  std::string_view text;
-};
-/// Every migration, by version: 1, 2, 3 …
-[[nodiscard]] const std::vector<Migration>& migrations();
 
 /// Fills templates of sql/ for one table.
 class MigrationScript {
@@ -31,9 +22,9 @@ class MigrationScript {
   [[nodiscard]] std::string begin() const;
   [[nodiscard]] std::string applied() const;
   [[nodiscard]] std::string step(const Migration& migration) const;
-  [[nodiscard]] std::string record(const Migration& migration) const;
+  [[nodiscard]] std::string record(const MigrationSet& set, const Migration& migration) const;
   [[nodiscard]] std::string partitions() const;
-  [[nodiscard]] std::string grants() const;
+  [[nodiscard]] std::string grants(const MigrationSet& set) const;
 
  private:
   using Names = std::map<std::string, std::string>;

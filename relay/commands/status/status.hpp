@@ -26,8 +26,8 @@ struct InstanceState {
   std::int16_t lanes_asked = 0;  ///< by its configuration
   Millis age{};
   Millis renewed_ago{};
-  std::string delivery;  ///< empty: of an earlier version, which does not tell
-  std::string stopped;   ///< why lanes of it cannot send; empty: none stands still
+  std::string delivery;
+  std::string stopped;  ///< why lanes of it cannot send; empty: none stands still
 };
 
 struct StatusReport {

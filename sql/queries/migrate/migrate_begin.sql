@@ -1,4 +1,4 @@
--- First in every transaction of `outboxd migrate`: one migrator at a time per schema, and a place to record versions.
+-- First in every transaction of `outboxd migrate`: one migrator at a time per schema, and a place to record what was applied.
 -- Filled in: schema, schema_literal. Parameters: none. Index: none.
 -- Locks: an advisory lock of the transaction; whoever comes second waits at most 30 s, then gets 55P03.
 SET LOCAL search_path = pg_catalog;
@@ -16,11 +16,13 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                  WHERE n.nspname = {{schema_literal}} AND c.relname = 'outbox_migration') THEN
     CREATE TABLE {{schema}}.outbox_migration (
-      version    int         PRIMARY KEY,
+      set        text        COLLATE "C" NOT NULL,
+      number     int         NOT NULL,
       name       text        NOT NULL,
       checksum   text        NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now(),
-      CONSTRAINT outbox_migration_version_positive CHECK (version > 0)
+      CONSTRAINT outbox_migration_number_positive CHECK (number > 0),
+      PRIMARY KEY (set, number)
     );
   END IF;
 END

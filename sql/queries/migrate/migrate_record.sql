@@ -1,3 +1,3 @@
--- Records a migration, in the transaction that applied it. Filled in: schema, version, name, checksum (literals, so that
+-- Records a migration, in the transaction that applied it. Filled in: schema, set, number, name, checksum (literals, so that
 -- the printed script is the script that runs). Index: primary key. Locks: none.
-INSERT INTO {{schema}}.outbox_migration (version, name, checksum) VALUES ({{version}}, {{name}}, {{checksum}})
+INSERT INTO {{schema}}.outbox_migration (set, number, name, checksum) VALUES ({{set}}, {{number}}, {{name}}, {{checksum}})

@@ -10,8 +10,7 @@ indexes AS (
           JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) AS columns
   FROM leaf l JOIN pg_index i ON i.indrelid = l.oid WHERE i.indpred IS NOT NULL),
 wanted (columns) AS (VALUES ('shard,id'), ('available_at,id'), ('topic,msg_key,id'))
-SELECT (SELECT max(version) FROM {{schema}}.outbox_migration) AS migration,
-       (SELECT s.seqcache FROM pg_sequence s WHERE s.seqrelid = pg_get_serial_sequence($1::text, 'id')::regclass) AS sequence_cache,
+SELECT (SELECT s.seqcache FROM pg_sequence s WHERE s.seqrelid = pg_get_serial_sequence($1::text, 'id')::regclass) AS sequence_cache,
        (SELECT string_agg(l.relname || ' (' || w.columns || ')', ', ' ORDER BY l.relname, w.columns)
         FROM leaf l CROSS JOIN wanted w
         WHERE NOT EXISTS (SELECT 1 FROM indexes x WHERE x.oid = l.oid AND x.columns = w.columns AND x.fit)) AS indexes_missing,

@@ -3,7 +3,7 @@
 SELECT instance, lanes,
        (extract(epoch FROM clock_timestamp() - since) * 1000)::bigint AS age_ms,
        (extract(epoch FROM clock_timestamp() - renewed_at) * 1000)::bigint AS renewed_ago_ms,
-       coalesce(delivery, ''), stopped
+       delivery, stopped
 FROM {{schema}}.outbox_instance
 WHERE source = $1 AND alive_until > clock_timestamp()
 ORDER BY since, instance

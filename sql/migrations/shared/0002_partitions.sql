@@ -1,5 +1,12 @@
 -- Daily partitions (UTC), made well ahead: a missing one costs nothing but a detour through the DEFAULT partition.
--- Filled in: schema, table_literal.
+-- Filled in: schema, schema_literal. Locks: none beyond what it creates.
+
+-- The tables that have a partition for each day and a DEFAULT one; each set of migrations enters its own. storage: the settings
+-- of a partition, since they are not inherited.
+CREATE TABLE {{schema}}.outbox_daily_table (
+  table_name name COLLATE "C" PRIMARY KEY,
+  storage    text NOT NULL
+);
 
 -- A partition's name: the table's, shortened where the suffix would not fit into 63 bytes.
 CREATE FUNCTION {{schema}}.outbox_partition_name(table_name text, suffix text) RETURNS text
@@ -26,9 +33,9 @@ REVOKE ALL ON FUNCTION {{schema}}.outbox_share_grants(regclass, regclass) FROM P
 -- Makes one partition of `parent` for one day, unless it exists, and moves what the DEFAULT partition holds of that day.
 -- Made apart and then attached: CREATE TABLE … PARTITION OF would lock out every insert of the parent.
 -- Locks: SHARE UPDATE EXCLUSIVE on the parent (which also keeps out a second caller), ACCESS EXCLUSIVE on its DEFAULT
--- partition, never longer than lock_timeout in the waiting.
+-- partition, waited for half a second at most: a business transaction never waits long behind the maker of partitions.
 CREATE FUNCTION {{schema}}.outbox_make_partition(parent regclass, fallback regclass, day date, storage text) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms'
 AS $outbox$
 DECLARE
   low CONSTANT timestamptz := day::timestamp AT TIME ZONE 'UTC';
@@ -65,33 +72,8 @@ END
 $outbox$;
 REVOKE ALL ON FUNCTION {{schema}}.outbox_make_partition(regclass, regclass, date, text) FROM PUBLIC;
 
--- Settings of a partition; storage parameters are not inherited, so each gets them when it is made.
--- outbox: half of a page is left free, so that a mark writes the row's new version next to the old one: half the pages
--- touched and a fraction of the WAL. Autovacuum goes by rows rather than by a share of a table of millions.
-CREATE FUNCTION {{schema}}.outbox_partition_settings(kind text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE kind
-  WHEN 'outbox' THEN 'fillfactor = 50, '
-    'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000, '
-    'autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_cost_limit = 2000, '
-    'autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 10000'
-  WHEN 'processed' THEN 'autovacuum_vacuum_insert_scale_factor = 0.1, '
-    'autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 10000'
-END;
-
-DO $outbox$
-DECLARE
-  parent CONSTANT regclass := {{table_literal}}::regclass;
-BEGIN
-  EXECUTE (SELECT format('CREATE TABLE %I.%I PARTITION OF %s DEFAULT WITH (%s)', n.nspname,
-                         {{schema}}.outbox_partition_name(c.relname, 'default'), parent,
-                         {{schema}}.outbox_partition_settings('outbox'))
-           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent);
-END
-$outbox$;
-
--- Partitions of both tables from yesterday to days_ahead days from now. Returns how many it made; safe to repeat, and
--- safe to call from two sessions, of which the second waits. 55P03: somebody held a table's lock for two seconds; call
+-- Partitions of every daily table from yesterday to days_ahead days from now. Returns how many it made; safe to repeat, and
+-- safe to call from two sessions, of which the second waits. 55P03: somebody held a table's lock for half a second; call
 -- again later.
 CREATE FUNCTION {{schema}}.outbox_ensure_partitions(days_ahead int DEFAULT 7) RETURNS int
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -108,12 +90,12 @@ BEGIN
   -- Callers wait for one another here, as long as they like: lock_timeout is for locks that hold up the traffic.
   PERFORM pg_advisory_xact_lock(hashtextextended('outbox_ensure_partitions', hashtext({{schema_literal}})));
   FOR wanted IN
-    SELECT t.parent, p.partdefid::regclass AS fallback, today + n AS day, {{schema}}.outbox_partition_settings(t.kind) AS storage
-    FROM (VALUES ({{table_literal}}::regclass, 'outbox'),
-                 (to_regclass(format('%I.processed_msgs', {{schema_literal}})), 'processed')) t(parent, kind)
-    JOIN pg_partitioned_table p ON p.partrelid = t.parent
+    SELECT c.oid::regclass AS parent, p.partdefid::regclass AS fallback, today + n AS day, d.storage
+    FROM {{schema}}.outbox_daily_table d
+    JOIN pg_class c ON c.relname = d.table_name AND c.relnamespace = to_regnamespace(quote_ident({{schema_literal}}))
+    JOIN pg_partitioned_table p ON p.partrelid = c.oid
     CROSS JOIN generate_series(-1, days_ahead) n
-    ORDER BY t.kind, n
+    ORDER BY d.table_name, n
   LOOP
     made := made + {{schema}}.outbox_make_partition(wanted.parent, wanted.fallback, wanted.day, wanted.storage)::int;
   END LOOP;

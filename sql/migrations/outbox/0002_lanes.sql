@@ -1,6 +1,22 @@
--- Lanes shared by any number of instances. Beside outbox_lease_take, which instances of an earlier version go on calling
--- while they are replaced: a lane that such a one owns is left to it until it stops.
--- Filled in: schema. Locks: none beyond what it creates.
+-- What relays keep beside the outbox: lanes that any number of instances share, the partition counts of topics, and the ledgers
+-- of exactly-once delivery. Filled in: schema. Locks: none beyond what it creates.
+
+-- Who works which lane, until when by the database's clock. Every take-over raises the lane's epoch; a mark checks it.
+-- All lanes of a source carry the same count and the same generation; lane 0 always exists and is locked first.
+CREATE TABLE {{schema}}.outbox_lease (
+  source      text        COLLATE "C" NOT NULL,
+  lane        smallint    NOT NULL,
+  lanes       smallint    NOT NULL,
+  generation  int         NOT NULL,
+  owner       text        COLLATE "C",
+  epoch       bigint      NOT NULL,
+  lease_until timestamptz NOT NULL,
+  renewed_at  timestamptz NOT NULL,
+  sent_per_s  real        NOT NULL DEFAULT 0,
+  CONSTRAINT outbox_lease_lane_in_lanes CHECK (lane >= 0 AND lane < lanes AND lanes <= 64),
+  PRIMARY KEY (source, lane)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
+        autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
 
 -- Who is there, with lanes or without: what the fair share of each is counted from. An instance is alive until alive_until
 -- by the database's clock, leaves by deleting its row, and is deleted by the others once its time is up.
@@ -11,16 +27,23 @@ CREATE TABLE {{schema}}.outbox_instance (
   since       timestamptz NOT NULL,
   renewed_at  timestamptz NOT NULL,
   alive_until timestamptz NOT NULL,
+  delivery    text        COLLATE "C" NOT NULL,
+  stopped     text        NOT NULL DEFAULT '',
   CONSTRAINT outbox_instance_lanes_bounded CHECK (lanes BETWEEN 1 AND 64),
   PRIMARY KEY (source, instance)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
 
 COMMENT ON COLUMN {{schema}}.outbox_instance.lanes IS 'how many lanes its configuration asks for; of the youngest instance: how many there shall be';
+COMMENT ON COLUMN {{schema}}.outbox_instance.delivery IS 'at_least_once or exactly_once';
+COMMENT ON COLUMN {{schema}}.outbox_instance.stopped IS 'why lanes of it cannot send; empty: none stands still';
 
 -- Announces the caller, renews its lanes, and gives it free ones up to its share. One row a lane, whoever has it, and in
--- each the count of lanes, the caller's share and the count of instances. Judged by the database's clock, read after the
--- lock is held.
+-- each the count of lanes, the caller's share, the count of instances, and, where the caller must wait for others that
+-- deliver otherwise, how those do and one of their names. Judged by the database's clock, read after the lock is held.
+-- Delivery: the one in force is that of the oldest instance whose lease of a lane runs; where nobody has a lane, that of the
+-- oldest instance. Only instances that deliver so have a share; the others wait, and count for nothing, until nobody has a
+-- lane any more. So two ways of delivery are never at work at once, and another one begins when the last lane is given back.
 -- Share: lanes / instances, and one more for the oldest where it does not come out even; so each lane has its place with
 -- one instance, and a newcomer moves as few as possible. Who has more than its share gives the surplus back
 -- (outbox_lanes_give) once nothing of it is in flight; nothing is taken from anybody whose lease runs.
@@ -31,8 +54,10 @@ COMMENT ON COLUMN {{schema}}.outbox_instance.lanes IS 'how many lanes its config
 -- Instances' names must differ between processes, and between two lives of one process.
 -- Index: primary keys. Locks: lane 0 of the source first (the mutex), then its instances and lanes.
 CREATE FUNCTION {{schema}}.outbox_lanes_keep(
-  of_source text, claimant text, lane_count int, ttl interval, rate real DEFAULT 0)
-RETURNS TABLE (lane smallint, epoch bigint, owner text, remaining_ms bigint, lanes smallint, share int, instances int)
+  of_source text, claimant text, lane_count int, ttl interval, rate real DEFAULT 0,
+  delivers text DEFAULT 'at_least_once', stands_still text DEFAULT '')
+RETURNS TABLE (lane smallint, epoch bigint, owner text, remaining_ms bigint, lanes smallint, share int, instances int,
+               delivery_in_force text, in_force_by text)
 LANGUAGE plpgsql VOLATILE
 AS $outbox$
 #variable_conflict use_column
@@ -40,6 +65,8 @@ DECLARE
   at timestamptz;
   joined boolean;
   switched boolean := false;
+  in_force text;
+  by_instance text;
   wanted smallint;
   present smallint;
   present_generation int;
@@ -65,14 +92,21 @@ BEGIN
   WHERE i.source = of_source AND i.renewed_at > at;
 
   DELETE FROM {{schema}}.outbox_instance i WHERE i.source = of_source AND i.alive_until <= at;
-  INSERT INTO {{schema}}.outbox_instance AS i (source, instance, lanes, since, renewed_at, alive_until)
-  VALUES (of_source, claimant, lane_count, at, at, at + ttl)
+  INSERT INTO {{schema}}.outbox_instance AS i (source, instance, lanes, since, renewed_at, alive_until, delivery, stopped)
+  VALUES (of_source, claimant, lane_count, at, at, at + ttl, delivers, coalesce(stands_still, ''))
   ON CONFLICT (source, instance) DO UPDATE
-  SET lanes = excluded.lanes, renewed_at = excluded.renewed_at, alive_until = excluded.alive_until
+  SET lanes = excluded.lanes, renewed_at = excluded.renewed_at, alive_until = excluded.alive_until,
+      delivery = excluded.delivery, stopped = excluded.stopped
   RETURNING i.since = at INTO joined;
 
+  SELECT i.delivery, i.instance INTO in_force, by_instance FROM {{schema}}.outbox_instance i
+  WHERE i.source = of_source
+  ORDER BY EXISTS (SELECT 1 FROM {{schema}}.outbox_lease l
+                   WHERE l.source = of_source AND l.owner = i.instance AND l.lease_until > at) DESC, i.since, i.instance
+  LIMIT 1;
+
   SELECT i.lanes INTO wanted FROM {{schema}}.outbox_instance i
-  WHERE i.source = of_source ORDER BY i.since DESC, i.instance DESC LIMIT 1;
+  WHERE i.source = of_source AND i.delivery = in_force ORDER BY i.since DESC, i.instance DESC LIMIT 1;
   SELECT l.lanes, l.generation INTO present, present_generation FROM {{schema}}.outbox_lease l
   WHERE l.source = of_source AND l.lane = 0;
   IF (present <> wanted OR present_generation = 0) AND NOT EXISTS (
@@ -91,8 +125,9 @@ BEGIN
 
   SELECT count(*), count(*) FILTER (WHERE (i.since, i.instance) <= (me.since, me.instance)) INTO alive, rank
   FROM {{schema}}.outbox_instance i, {{schema}}.outbox_instance me
-  WHERE i.source = of_source AND me.source = of_source AND me.instance = claimant;
-  IF present = wanted THEN
+  WHERE i.source = of_source AND i.delivery = in_force
+    AND me.source = of_source AND me.instance = claimant;
+  IF present = wanted AND delivers = in_force THEN
     my_share := present / alive + (rank <= present % alive)::int;
   END IF;
 
@@ -115,7 +150,8 @@ BEGIN
     SELECT l.lane, l.epoch, l.owner,
            CASE WHEN l.owner IS NULL THEN 0  -- lease_until may be -infinity there
                 ELSE greatest(0, floor(date_part('epoch', l.lease_until - at) * 1000))::bigint END,
-           present, my_share, alive
+           present, my_share, (SELECT count(*)::int FROM {{schema}}.outbox_instance i WHERE i.source = of_source),
+           CASE WHEN delivers <> in_force THEN in_force END, CASE WHEN delivers <> in_force THEN by_instance END
     FROM {{schema}}.outbox_lease l WHERE l.source = of_source ORDER BY l.lane;
 END
 $outbox$;
@@ -147,3 +183,27 @@ BEGIN
   RETURN freed;
 END
 $outbox$;
+
+-- The partition count that keys of a topic are spread over, pinned so that it never changes under messages on the way.
+CREATE TABLE {{schema}}.outbox_topic (
+  source     text        COLLATE "C" NOT NULL,
+  topic      text        COLLATE "C" NOT NULL,
+  partitions int         NOT NULL,
+  pinned_at  timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT outbox_topic_has_partitions CHECK (partitions > 0),
+  PRIMARY KEY (source, topic)
+);
+
+-- Exactly-once delivery: which generations of lanes have written a ledger in Kafka, so that after the count of lanes changed
+-- each lane of the old count is fenced and what it committed last is marked, before anything is claimed under the new one.
+-- One row a generation of lanes that is, or may be, in use; an old one is deleted once it is settled. `ledger` is the same in
+-- all rows of a source: the table's own name for itself in Kafka, so that two tables never take each other's ledger for theirs.
+CREATE TABLE {{schema}}.outbox_ledger (
+  source     text        COLLATE "C" NOT NULL,
+  generation int         NOT NULL,
+  lanes      smallint    NOT NULL,
+  ledger     uuid        NOT NULL,
+  since      timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT outbox_ledger_lanes_bounded CHECK (lanes BETWEEN 1 AND 64),
+  PRIMARY KEY (source, generation)
+);

@@ -1,13 +1,72 @@
--- What may go: days whose rows are all settled and were sent before the replay window.
--- Filled in: schema, table, table_literal.
--- Locks: SHARE on the outbox table while its index is built; else only on what it creates.
+-- What is sent again, and what may go: rows that are settled, and days whose rows all are and were sent before the replay window.
+-- Filled in: schema, table, table_literal. Locks: none beyond what it creates.
 
--- Tells whether anything of a day was sent lately without reading the day: one small entry per 128 pages, widened by marks.
--- The answer is asked for while inserts wait (outbox_drop_partition), where a day of a hundred million rows can't be read.
-CREATE INDEX ON {{table}} USING brin (sent_at);
+-- Sends rows again that were sent: a batch becomes PENDING with its generation raised, so that a record of the earlier
+-- sending can't vouch for this one; who and why stays in last_error. Null: any. Returns the ids; rows_max of them: there
+-- may be more above the highest.
+-- Locks: the count of releases, the rows (those that somebody else has are left out). Index: primary key; days outside of
+-- the times are not read.
+CREATE FUNCTION {{schema}}.outbox_replay(
+  operation bigint, above bigint, ids bigint[], of_topic text, of_key text, since timestamptz, until timestamptz, rows_max int)
+RETURNS SETOF bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $outbox$
+DECLARE
+  note CONSTANT text := {{schema}}.outbox_operation_step(operation, 'replay', 0);
+  sent bigint;
+BEGIN
+  -- What a relay passed is PENDING again: it must not begin behind it.
+  INSERT INTO {{schema}}.outbox_released AS r (source, times) VALUES ({{source}}, 1)
+  ON CONFLICT ON CONSTRAINT outbox_released_once DO UPDATE SET times = r.times + 1;
+  RETURN QUERY
+    WITH picked AS (
+      SELECT o.id, o.created_at FROM {{table}} o
+      WHERE o.status = 'SENT' AND o.id > above AND (ids IS NULL OR o.id = ANY (ids))
+        AND (of_topic IS NULL OR o.topic = of_topic) AND (of_key IS NULL OR o.msg_key = of_key)
+        AND o.created_at >= coalesce(since, '-infinity') AND o.created_at < coalesce(until, 'infinity')
+      ORDER BY o.id LIMIT rows_max FOR UPDATE SKIP LOCKED)
+    UPDATE {{table}} o
+    SET status = 'PENDING', generation = o.generation + 1, sent_at = NULL, kafka_partition = NULL, kafka_offset = NULL,
+        last_error = left(concat_ws(' | ', note, o.last_error), 2000)
+    FROM picked p WHERE o.id = p.id AND o.created_at = p.created_at AND o.status = 'SENT'
+    RETURNING o.id;
+  GET DIAGNOSTICS sent = ROW_COUNT;
+  PERFORM {{schema}}.outbox_operation_step(operation, 'replay', sent);
+END
+$outbox$;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_replay(bigint, bigint, bigint[], text, text, timestamptz, timestamptz, int) FROM PUBLIC;
 
--- A business transaction never waits long behind the maker of partitions, not even one that reads the DEFAULT partition.
-ALTER FUNCTION {{schema}}.outbox_make_partition(regclass, regclass, date, text) SET lock_timeout = '500ms';
+-- Deletes rows that are settled: SENT ones that were sent before `before`, DISCARDED and CANCELLED ones that were created
+-- before it. Refuses every other status: what is not settled is not this function's to delete. Returns the ids.
+-- Locks: the rows (those that somebody else has are left out). Index: primary key.
+CREATE FUNCTION {{schema}}.outbox_purge(
+  operation bigint, above bigint, of_status text, before timestamptz, of_topic text, rows_max int)
+RETURNS SETOF bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $outbox$
+DECLARE
+  gone bigint;
+BEGIN
+  IF (of_status IN ('SENT', 'DISCARDED', 'CANCELLED') AND before <= clock_timestamp()) IS NOT TRUE THEN
+    RAISE EXCEPTION 'outbox_purge: rows that are % stay, and so does what is not older than this moment', of_status
+      USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'SENT, DISCARDED and CANCELLED rows can be purged; a DEAD one is first discarded';
+  END IF;
+  PERFORM {{schema}}.outbox_operation_step(operation, 'purge', 0);
+  RETURN QUERY
+    WITH picked AS (
+      SELECT o.id, o.created_at FROM {{table}} o
+      WHERE o.status = of_status AND o.id > above AND o.created_at < before AND (of_topic IS NULL OR o.topic = of_topic)
+        AND (of_status <> 'SENT' OR coalesce(o.sent_at, o.created_at) < before)
+      ORDER BY o.id LIMIT rows_max FOR UPDATE SKIP LOCKED)
+    DELETE FROM {{table}} o USING picked p
+    WHERE o.id = p.id AND o.created_at = p.created_at AND o.status = of_status
+    RETURNING o.id;
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  PERFORM {{schema}}.outbox_operation_step(operation, 'purge', gone);
+END
+$outbox$;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_purge(bigint, bigint, text, timestamptz, text, int) FROM PUBLIC;
 
 -- Where a partition's range ends; null: it is the DEFAULT one, or no partition.
 CREATE FUNCTION {{schema}}.outbox_partition_end(part regclass) RETURNS timestamptz

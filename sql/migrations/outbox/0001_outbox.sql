@@ -1,31 +1,8 @@
--- The producer's side: the outbox table, what the relay keeps next to it, and the trigger that wakes a sleeping relay.
+-- The producer's side: the outbox table, the trigger that wakes a sleeping relay, and what applications call.
 --
--- Filled in by `outboxd migrate`: schema, table (quoted identifiers), asleep_literal (the sequence's quoted name as a string
--- literal), body_type, body_octets.
+-- Filled in by `outboxd migrate`: schema, table (quoted identifiers), table_literal, table_name_literal (unquoted) and asleep_literal
+-- (the sequence's quoted name) as string literals, body_type, body_octets.
 -- Locks: only on what it creates. Everything is made in the schema of the outbox table, so one schema holds one outbox.
-
--- ---------------------------------------------------------------------------------------------------------------------
--- Identity. Both functions are plain enough for the planner to inline: a call costs what its expression costs.
-
--- A version 7 uuid: 48 bits of milliseconds since 1970, then random. Its time is part of the message's identity.
-CREATE FUNCTION {{schema}}.outbox_uuid_v7() RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE
-RETURN encode(
-  set_bit(set_bit(
-    overlay(uuid_send(gen_random_uuid())
-            PLACING substring(int8send(floor(date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
-            FROM 1 FOR 6),
-    52, 1), 53, 1),
-  'hex')::uuid;
-
--- The time inside a version 7 uuid; -infinity for any other id. Consumers partition what they remember by it.
-CREATE FUNCTION {{schema}}.outbox_id_time(id uuid) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-  WHEN get_byte(uuid_send(id), 6) >> 4 = 7 AND get_byte(uuid_send(id), 8) >> 6 = 2
-    THEN to_timestamp(('x' || encode(substring(uuid_send(id) FOR 6), 'hex'))::bit(48)::bigint / 1000.0::float8)
-  WHEN id IS NOT NULL THEN '-infinity'::timestamptz
-END;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- What a column may hold, as domains and not as CHECKs of the table: a table's CHECK is parsed again by every INSERT
@@ -77,49 +54,26 @@ CREATE INDEX ON {{table}} (available_at, id) WHERE status = 'PENDING' AND availa
 CREATE INDEX ON {{table}} (topic, msg_key, id) WHERE status IN ('HELD', 'DEAD');
 -- Cancel finds a scheduled row by its message id, and again when it is asked twice.
 CREATE INDEX ON {{table}} (msg_id) WHERE status IN ('PENDING', 'CANCELLED') AND available_at IS NOT NULL;
+-- Tells whether anything of a day was sent lately without reading the day: one small entry per 128 pages, widened by marks.
+-- The answer is asked for while inserts wait (outbox_drop_partition), where a day of a hundred million rows can't be read.
+CREATE INDEX ON {{table}} USING brin (sent_at);
 
--- ---------------------------------------------------------------------------------------------------------------------
--- What waits, and why. A claim skips what a hold names.
-CREATE TABLE {{schema}}.outbox_hold (
-  source    text        COLLATE "C" NOT NULL,
-  scope     text        COLLATE "C" NOT NULL,
-  topic     text        COLLATE "C" NOT NULL,
-  msg_key   text        COLLATE "C" NOT NULL DEFAULT '',
-  partition int         NOT NULL DEFAULT -1,
-  reason    text        NOT NULL DEFAULT '',
-  since     timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT outbox_hold_scope_known CHECK (scope IN ('key', 'topic', 'partition')),
-  CONSTRAINT outbox_hold_key_only_for_key CHECK (scope = 'key' OR msg_key = ''),
-  CONSTRAINT outbox_hold_partition_only_for_partition CHECK ((scope = 'partition') = (partition >= 0)),
-  PRIMARY KEY (source, scope, topic, msg_key, partition)
-);
-
--- Who works which lane, until when by the database's clock. Every take-over raises the lane's epoch; a mark checks it.
--- All lanes of a source carry the same count and the same generation; lane 0 always exists and is locked first.
-CREATE TABLE {{schema}}.outbox_lease (
-  source      text        COLLATE "C" NOT NULL,
-  lane        smallint    NOT NULL,
-  lanes       smallint    NOT NULL,
-  generation  int         NOT NULL,
-  owner       text        COLLATE "C",
-  epoch       bigint      NOT NULL,
-  lease_until timestamptz NOT NULL,
-  renewed_at  timestamptz NOT NULL,
-  sent_per_s  real        NOT NULL DEFAULT 0,
-  CONSTRAINT outbox_lease_lane_in_lanes CHECK (lane >= 0 AND lane < lanes AND lanes <= 64),
-  PRIMARY KEY (source, lane)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
-        autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-
--- The partition count that keys of a topic are spread over, pinned so that it never changes under messages on the way.
-CREATE TABLE {{schema}}.outbox_topic (
-  source     text        COLLATE "C" NOT NULL,
-  topic      text        COLLATE "C" NOT NULL,
-  partitions int         NOT NULL,
-  pinned_at  timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT outbox_topic_has_partitions CHECK (partitions > 0),
-  PRIMARY KEY (source, topic)
-);
+-- Half of a page is left free, so that a mark writes the row's new version next to the old one: half the pages touched and a
+-- fraction of the WAL. Autovacuum goes by rows rather than by a share of a table of millions.
+INSERT INTO {{schema}}.outbox_daily_table (table_name, storage) VALUES ({{table_name_literal}}, 'fillfactor = 50, '
+  'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000, '
+  'autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_cost_limit = 2000, '
+  'autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 10000');
+DO $outbox$
+DECLARE
+  parent CONSTANT regclass := {{table_literal}}::regclass;
+BEGIN
+  EXECUTE (SELECT format('CREATE TABLE %I.%I PARTITION OF %s DEFAULT WITH (%s)', n.nspname,
+                         {{schema}}.outbox_partition_name(c.relname, 'default'), parent, d.storage)
+           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           JOIN {{schema}}.outbox_daily_table d ON d.table_name = c.relname WHERE c.oid = parent);
+END
+$outbox$;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Waking a sleeping relay. last_value is "asleep until" in milliseconds since 1970. A sequence is seen at once by every
@@ -143,3 +97,51 @@ $outbox$;
 REVOKE ALL ON FUNCTION {{schema}}.outbox_wake() FROM PUBLIC;
 
 CREATE TRIGGER outbox_wake AFTER INSERT ON {{table}} FOR EACH STATEMENT EXECUTE FUNCTION {{schema}}.outbox_wake();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- What applications call.
+
+-- Inserts one message and returns its id. Runs with the caller's rights: INSERT on the table is enough.
+CREATE FUNCTION {{schema}}.outbox_publish(
+  topic text, key text, body {{body_type}}, headers jsonb DEFAULT '{}', available_at timestamptz DEFAULT NULL)
+RETURNS uuid LANGUAGE plpgsql VOLATILE
+AS $outbox$
+DECLARE
+  new_id CONSTANT uuid := {{schema}}.outbox_uuid_v7();
+BEGIN
+  INSERT INTO {{table}} (msg_id, topic, msg_key, body, headers, available_at)
+  VALUES (new_id, topic, key, body, headers, available_at);
+  RETURN new_id;
+END
+$outbox$;
+
+-- Cancels a scheduled message. 'cancelled' is answered only where no claim can have taken the row: it is not due for
+-- another five seconds, and this transaction holds the row's lock until it ends. Claims of due rows skip locked rows, so
+-- that a cancel whose transaction stays open past the due time still keeps its word. Anything else: 'may be sent'.
+-- Index: (msg_id) of scheduled rows. Locks: the rows of that id.
+CREATE FUNCTION {{schema}}.outbox_cancel(msg_id uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+AS $outbox$
+#variable_conflict use_column
+DECLARE
+  wanted CONSTANT uuid := outbox_cancel.msg_id;
+  margin CONSTANT interval := '5 seconds';
+  found_rows int := 0;
+  safe_rows int := 0;
+  m record;
+BEGIN
+  FOR m IN SELECT o.id, o.created_at, o.status, o.available_at FROM {{table}} o
+           WHERE o.msg_id = wanted AND o.status IN ('PENDING', 'CANCELLED') AND o.available_at IS NOT NULL
+           ORDER BY o.id FOR UPDATE LOOP
+    found_rows := found_rows + 1;
+    IF m.status = 'CANCELLED' THEN
+      safe_rows := safe_rows + 1;
+    ELSIF m.available_at > clock_timestamp() + margin THEN
+      UPDATE {{table}} o SET status = 'CANCELLED' WHERE o.id = m.id AND o.created_at = m.created_at;
+      safe_rows := safe_rows + 1;
+    END IF;
+  END LOOP;
+  RETURN CASE WHEN found_rows > 0 AND safe_rows = found_rows THEN 'cancelled' ELSE 'may be sent' END;
+END
+$outbox$;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_cancel(uuid) FROM PUBLIC;

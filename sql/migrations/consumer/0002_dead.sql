@@ -1,20 +1,41 @@
 -- Messages that could not be applied, and the keys that wait behind them. Filled in: schema.
--- Locks: ACCESS EXCLUSIVE on dead_msgs, which is rewritten; else only on what it creates.
+-- Locks: only on what it creates.
 --
 -- A parked key is a row that both the live path and a retry lock: the live path sends what comes for the key to its queue,
 -- a retry applies the head of the queue, and the row goes, in the transaction that empties the queue. So none overtakes.
 
+-- Messages that were not applied, as they came, for an operator. A record of Kafka that comes again is here once
+-- (insert with ON CONFLICT DO NOTHING); a topic made again has the same offsets, and two messages may well have the same payload.
 -- parked: belongs to its key's queue, in the order of id. retry_at: somebody asked to have it applied after all.
-ALTER TABLE {{schema}}.dead_msgs
-  ADD COLUMN parked     boolean NOT NULL DEFAULT false,
-  ADD COLUMN retry_at   timestamptz,
-  ADD COLUMN key_sha256 bytea GENERATED ALWAYS AS (sha256(msg_key)) STORED,
-  -- A topic made again has the same offsets, and two messages may well have the same payload.
-  DROP CONSTRAINT dead_msgs_once,
-  ADD CONSTRAINT dead_msgs_once
-    UNIQUE NULLS NOT DISTINCT (consumer, topic, partition, "offset", payload_sha256, msg_id);
+CREATE TABLE {{schema}}.dead_msgs (
+  id             bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  consumer       text        COLLATE "C" NOT NULL,
+  msg_id         uuid,
+  topic          text        COLLATE "C" NOT NULL,
+  partition      int         NOT NULL,
+  "offset"       bigint      NOT NULL,
+  msg_key        bytea,
+  body           bytea,
+  headers        jsonb       NOT NULL DEFAULT '[]',
+  verdict        text        COLLATE "C" NOT NULL,
+  error          text        NOT NULL DEFAULT '',
+  attempts       int         NOT NULL DEFAULT 1,
+  payload_sha256 bytea,
+  created_at     timestamptz NOT NULL DEFAULT now(),
+  resolved_at    timestamptz,
+  resolution     text,
+  parked         boolean     NOT NULL DEFAULT false,
+  retry_at       timestamptz,
+  key_sha256     bytea       GENERATED ALWAYS AS (sha256(msg_key)) STORED,
+  CONSTRAINT dead_msgs_headers_list CHECK (jsonb_typeof(headers) = 'array'),
+  CONSTRAINT dead_msgs_resolved_with_resolution CHECK ((resolved_at IS NULL) = (resolution IS NULL)),
+  CONSTRAINT dead_msgs_once UNIQUE NULLS NOT DISTINCT (consumer, topic, partition, "offset", payload_sha256, msg_id)
+);
+CREATE INDEX ON {{schema}}.dead_msgs (consumer, msg_id) WHERE resolved_at IS NULL;
 CREATE INDEX ON {{schema}}.dead_msgs (consumer, topic, key_sha256, id) WHERE parked AND resolved_at IS NULL;
 CREATE INDEX ON {{schema}}.dead_msgs (consumer, retry_at) WHERE retry_at IS NOT NULL AND NOT parked;
+
+COMMENT ON COLUMN {{schema}}.dead_msgs.headers IS 'array of [name, value], in the order they came; what is not UTF-8 as {"base64": …}';
 
 CREATE TABLE {{schema}}.inbox_parked_key (
   consumer   text        COLLATE "C" NOT NULL,

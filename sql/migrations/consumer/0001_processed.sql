@@ -1,7 +1,38 @@
--- What consumers forget and when: the horizon of each, and the low-water mark below which partitions that held its rows
--- were really dropped. Also what guards against messages that a later one overtook. Filled in: schema, schema_literal.
--- Locks: SHARE on processed_msgs while its partial index is made; else only on what it creates.
+-- The consumer's side: what was processed, what may be forgotten of it and when, and what guards against messages that a later one
+-- overtook. Filled in: schema, schema_literal. Locks: only on what it creates.
 
+-- One row per message and consumer, written in the transaction of the handler's own writes. A message's identity is
+-- msg_id alone: id_time is computed from it and the CHECK holds that, so the key is unique in (consumer, msg_id), and
+-- the table can still be partitioned, and shortened, by time.
+CREATE TABLE {{schema}}.processed_msgs (
+  consumer       text        COLLATE "C" NOT NULL,
+  msg_id         uuid        NOT NULL,
+  id_time        timestamptz NOT NULL,
+  state          text        COLLATE "C" NOT NULL DEFAULT 'applied',
+  payload_sha256 bytea       NOT NULL,
+  topic          text        COLLATE "C" NOT NULL,
+  partition      int         NOT NULL,
+  "offset"       bigint      NOT NULL,
+  processed_at   timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT processed_id_time_of_id CHECK (id_time = {{schema}}.outbox_id_time(msg_id)),
+  CONSTRAINT processed_state_known CHECK (state IN ('applied', 'parked', 'dead', 'discarded')),
+  CONSTRAINT processed_sha256_length CHECK (octet_length(payload_sha256) = 32),
+  CONSTRAINT processed_consumer_bounded CHECK (octet_length(consumer) BETWEEN 1 AND 200),
+  PRIMARY KEY (consumer, msg_id, id_time)
+) PARTITION BY RANGE (id_time);
+
+COMMENT ON TABLE {{schema}}.processed_msgs IS 'outbox: which message each consumer has processed; its primary key is the judge';
+
+-- Ids without a time in them are kept until an explicit purge; what no daily partition takes is kept, too.
+CREATE TABLE {{schema}}.processed_msgs_timeless PARTITION OF {{schema}}.processed_msgs
+  FOR VALUES FROM (MINVALUE) TO ('1970-01-01 00:00:00+00');
+CREATE TABLE {{schema}}.processed_msgs_default PARTITION OF {{schema}}.processed_msgs DEFAULT;
+-- Rows that wait for an operator outlive their day; without this index finding them would scan it.
+CREATE INDEX ON {{schema}}.processed_msgs (consumer, msg_id) WHERE state IN ('parked', 'dead');
+INSERT INTO {{schema}}.outbox_daily_table (table_name, storage) VALUES ('processed_msgs',
+  'autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 10000');
+
+-- Each consumer's horizon, and the low-water mark below which partitions that held its rows were really dropped.
 -- A consumer that is not in here, or whose horizon is null, remembers forever: no partition with a row of its is dropped.
 CREATE TABLE {{schema}}.inbox_consumer (
   consumer      text        COLLATE "C" PRIMARY KEY,
@@ -14,9 +45,6 @@ CREATE TABLE {{schema}}.inbox_consumer (
 );
 COMMENT ON COLUMN {{schema}}.inbox_consumer.low_water IS
   'ids whose time lies below it were forgotten: unless their row is still there, they are expired, never fresh';
-
--- Rows that wait for an operator outlive their day; without this index finding them would scan it.
-CREATE INDEX ON {{schema}}.processed_msgs (consumer, msg_id) WHERE state IN ('parked', 'dead');
 
 -- The highest outbox-seq that was applied in a chain, which is a source's key within a topic: chain = sha256(source, line
 -- feed, key). `previous` is what the last statement found there, since RETURNING knows only the new row.
@@ -169,3 +197,29 @@ BEGIN
 END
 $outbox$;
 REVOKE ALL ON FUNCTION {{schema}}.inbox_maintain(int) FROM PUBLIC;
+
+-- Forgets that a consumer has processed messages whose ids carry no time; those are kept until somebody says so. Ids with a
+-- time go by the consumer's horizon (inbox_maintain). A copy of one that comes later is fresh. Returns the ids.
+-- Locks: the rows. Index: the partition's primary key.
+CREATE FUNCTION {{schema}}.inbox_purge_timeless(
+  operation bigint, of_consumer text, above uuid, before timestamptz, rows_max int)
+RETURNS SETOF uuid
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+AS $outbox$
+DECLARE
+  gone bigint;
+BEGIN
+  PERFORM {{schema}}.outbox_operation_step(operation, 'purge', 0);
+  RETURN QUERY
+    WITH picked AS (
+      SELECT p.msg_id FROM {{schema}}.processed_msgs_timeless p
+      WHERE p.consumer = of_consumer AND p.msg_id > above AND p.processed_at < before AND p.state IN ('applied', 'discarded')
+      ORDER BY p.msg_id LIMIT rows_max FOR UPDATE SKIP LOCKED)
+    DELETE FROM {{schema}}.processed_msgs_timeless t USING picked p
+    WHERE t.consumer = of_consumer AND t.msg_id = p.msg_id AND t.state IN ('applied', 'discarded')
+    RETURNING t.msg_id;
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  PERFORM {{schema}}.outbox_operation_step(operation, 'purge', gone);
+END
+$outbox$;
+REVOKE ALL ON FUNCTION {{schema}}.inbox_purge_timeless(bigint, text, uuid, timestamptz, int) FROM PUBLIC;
