@@ -51,7 +51,8 @@ Finding sequence(const TableFacts& f) {
 Finding indexes(const TableFacts& f) {
   if (f.indexes_missing.empty()) return good("table.indexes", "all there and valid");
   return {"table.indexes", Severity::error, "missing or invalid: " + f.indexes_missing,
-          "CREATE INDEX CONCURRENTLY as sql/migrations/0001_outbox.sql has them: without, every claim reads "
+          "CREATE INDEX CONCURRENTLY as sql/migrations/outbox/0001_outbox.sql has them: without, every claim "
+          "reads "
           "the table"};
 }
 

@@ -68,6 +68,7 @@ struct ClaimHorizon {
   std::int64_t oldest_running = 0;    ///< every transaction with a smaller number has ended
   std::int64_t next_transaction = 0;  ///< every transaction that has a number has a smaller one
   std::int64_t releases = 0;          ///< how often rows were made PENDING again
+  bool transaction_first = false;     ///< a row's transaction has its number before the row draws its id
 };
 
 /// What one claim brought: `rows` by (shard, id), `due` by (available_at, id).

@@ -134,6 +134,7 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
     budget_->learn(request_, shares_, claimed.seen);
     const bool nothing = claimed.batch.rows.empty() && claimed.batch.due.empty();
     if (nothing && claimed.batch.more && looks_left_-- > 0) return look();
+    claimed.batch.horizon.transaction_first = link_->transaction_first();
     done_(std::move(claimed.batch));
   }
 

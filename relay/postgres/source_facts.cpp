@@ -97,6 +97,7 @@ Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table,
     if (auto allowed = check_allowed(kind, name, rows.text_or_null(row, 3)); !allowed)
       return failure(allowed.error());
     if (kind == "server") facts.server = name;
+    if (kind == "numbering") facts.transaction_first = is == "transaction_first";
     if (kind != "column") continue;
     columns.emplace(name, is);
     if (name != "body") continue;

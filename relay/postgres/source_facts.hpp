@@ -19,6 +19,8 @@ enum class BodyColumn { json, jsonb, text, bytea };
 struct SourceFacts {
   BodyColumn body = BodyColumn::json;
   std::string server;  ///< version()
+  /// A row's transaction has its number before the row draws its id: the table as `outboxd migrate` makes it.
+  bool transaction_first = false;
   friend bool operator==(const SourceFacts&, const SourceFacts&) = default;
 };
 

@@ -46,6 +46,8 @@ class SourceLink : public std::enable_shared_from_this<SourceLink> {
 
   /// nullptr: the table has not been found fit yet, nothing can run. `why_not` says it.
   [[nodiscard]] const SourceSql* sql() const { return sql_.get(); }
+  /// Of the table as it was last looked at.
+  [[nodiscard]] bool transaction_first() const { return facts_ && facts_->transaction_first; }
   [[nodiscard]] Error why_not() const;
   /// A pooler stands between: nobody hears a NOTIFY.
   [[nodiscard]] bool deaf() const;

@@ -86,7 +86,7 @@ std::int64_t PostgresWorld::insert(const NewRow& row) {
     value = ", " + std::to_string(*row.partition);
   }
   return std::stoll(sql("INSERT INTO {{table}} (topic, msg_key, body, headers, available_at, id" + column +
-                            ") VALUES ($1, $2, $3, $4::jsonb,"
+                            ") OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4::jsonb,"
                             " now() + $5::bigint * interval '1 ms',"
                             " coalesce($6::bigint, nextval(pg_get_serial_sequence($7, 'id')))" +
                             value + ") RETURNING id",

@@ -45,7 +45,7 @@ TEST_CASE("an application may insert, publish and cancel, and neither read nor c
        "SELECT outbox_publish('t', 'k', '1')", "SELECT outbox_cancel(gen_random_uuid())"});
   check_denied(
       app, {"SELECT 1 FROM outbox_msg", "UPDATE outbox_msg SET status = 'SENT'", "DELETE FROM outbox_msg",
-            "INSERT INTO outbox_msg (topic, id) VALUES ('t', 1)",
+            "INSERT INTO outbox_msg (topic, id) OVERRIDING SYSTEM VALUE VALUES ('t', 1)",
             "INSERT INTO outbox_msg (topic, kafka_offset) VALUES ('t', 1)", "TRUNCATE outbox_msg",
             "SELECT outbox_release('app_schema.outbox_msg', 'topic', 't')", "SELECT outbox_dead_retry(1)",
             "SELECT outbox_dead_end(1, 'SENT', '')", "SELECT outbox_dead_discard(1, '')",

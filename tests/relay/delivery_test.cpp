@@ -116,7 +116,7 @@ TEST_CASE("a row of a transaction that was open for an hour, or since yesterday,
   int id = 0;
   for (const char* age : {"1 hour", "1 day", "40 days"}) {
     rig.ask(
-        "INSERT INTO outbox_msg (id, topic, msg_key, body, created_at)"
+        "INSERT INTO outbox_msg (id, topic, msg_key, body, created_at) OVERRIDING SYSTEM VALUE"
         " VALUES ($1::int, $2, 'k', '2', now() - $3::text::interval)",
         pg::Params{}.i32(++id).text(topic).text(age));
     rig.await("it is sent", [&] { return rig.count("SENT") == std::to_string(1 + id); });

@@ -70,6 +70,19 @@ TEST_CASE("a floor rises to what was reached once all that ran then has ended, a
   CHECK(w.look() == 9);
 }
 
+TEST_CASE("where a transaction has its number before its ids the floor does not wait two seconds more") {
+  Watch w;
+  const auto looks_until_raised = [&] {
+    w.floors.reset();
+    int looks = 1;
+    for (std::int64_t floor = w.look({9}); floor != 9 && looks < 20; ++looks) floor = w.look();
+    return looks;
+  };
+  const int waiting = looks_until_raised();  // a look a second: the one after a second is too early
+  w.horizon.transaction_first = true;
+  CHECK(looks_until_raised() == waiting - 1);
+}
+
 TEST_CASE("while a transaction that may have a smaller id is open the floor does not pass") {
   Watch w;
   w.look({9});

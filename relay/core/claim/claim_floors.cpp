@@ -142,7 +142,8 @@ void ClaimFloors::learn(ShardFloor& shard_floor, RowId reached, const ClaimHoriz
     return;
   }
   CandidateFloor& candidate = *shard_floor.candidate;
-  if (!candidate.next_transaction && claim.sent >= candidate.at + number_delay)
+  if (!candidate.next_transaction &&
+      claim.sent >= candidate.at + (horizon.transaction_first ? Millis{} : number_delay))
     candidate.next_transaction = horizon.next_transaction;
   else if (candidate.next_transaction && horizon.oldest_running >= *candidate.next_transaction)
     candidate.ended = true;

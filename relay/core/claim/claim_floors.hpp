@@ -7,8 +7,8 @@
 // A floor is a cursor in disguise, and a cursor loses rows; so it is only moved past what was seen to be
 // gone for good, and a row that may be unsent below it takes it back at once:
 //  - a smaller id may be committed later. What a claim reached becomes the floor only after every transaction
-//    that ran two seconds later has ended, and after one more claim with the old floor, which saw what they
-//    wrote. (The two seconds: an insert has its id a moment before its transaction has a number.)
+//    that ran then has ended, and after one more claim with the old floor, which saw what they wrote. Where a
+//    table lets an insert have its id before its transaction has a number, "then" is two seconds later;
 //  - a row that was claimed and left PENDING takes the floor below itself (lower_to());
 //  - rows that somebody else makes PENDING again (a release, a retry of a dead row) are counted by the
 //    database; a claim carries the count that it knows, and where it is another one the database itself
@@ -34,10 +34,11 @@ namespace outbox::relay {
 class ClaimFloors {
  public:
   static constexpr Millis sweep_every{10'000};
-  static constexpr int sweep_pause = 50;       ///< times its cost, until the next sweep
-  static constexpr Millis sweep_burst{20};     ///< of costs in one claim that sweeps several shards
-  static constexpr Millis used_for{60'000};    ///< at least, before the sweeps may end their use
-  static constexpr Millis number_delay{2000};  ///< from an insert's id to its transaction's number, at most
+  static constexpr int sweep_pause = 50;     ///< times its cost, until the next sweep
+  static constexpr Millis sweep_burst{20};   ///< of costs in one claim that sweeps several shards
+  static constexpr Millis used_for{60'000};  ///< at least, before the sweeps may end their use
+  static constexpr Millis number_delay{
+      2000};  ///< from an id to its transaction's number, at most, where ids come first
 
   /// `slow_look`: a claim without floors that takes longer has them used.
   explicit ClaimFloors(Micros slow_look) : slow_look_(slow_look) {}
@@ -69,7 +70,7 @@ class ClaimFloors {
   struct CandidateFloor {
     RowId id;
     MonoTime at;
-    std::optional<std::int64_t> next_transaction;  ///< those that ran number_delay later are below
+    std::optional<std::int64_t> next_transaction;  ///< those that ran then are below
     bool ended = false;                            ///< all of them have
   };
   struct ShardFloor {

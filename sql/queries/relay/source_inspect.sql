@@ -1,6 +1,8 @@
--- What the source finds: one row for the server, the schema, each relation it needs and each column of the outbox table.
+-- What the source finds: one row for the server, the schema, each relation it needs and each column of the outbox table, and
+-- how the table numbers its rows.
 -- Parameters: $1 text schema · $2 text table, both unquoted. Locks: none. Index: catalogs.
--- Columns: kind (server, schema, relation, column), name, is (primary or standby; the column's type; empty: missing),
+-- Columns: kind (server, schema, relation, column, numbering), name, is (primary or standby; the column's type; transaction_first;
+--   empty: missing, or another numbering),
 --   lacks (the privileges the role lacks, comma-separated; null: none).
 WITH wanted (name, privileges) AS (
   VALUES ($2::text, ARRAY['SELECT', 'UPDATE']),
@@ -30,4 +32,22 @@ UNION ALL
 SELECT 'column', a.attname::text, format_type(a.atttypid, a.atttypmod), NULL
   FROM found f
   JOIN pg_attribute a ON a.attrelid = f.oid AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE f.name = $2::text
+UNION ALL
+-- transaction_first: a row's transaction has its number before the row draws its id. Columns are computed in their order, ids
+-- are drawn one by one, by the table alone, and no subscription brings rows with ids of elsewhere.
+SELECT 'numbering', f.name,
+       CASE WHEN i.attidentity = 'a' AND x.attnum < i.attnum AND s.seqcache = 1
+                 AND pg_get_expr(d.adbin, d.adrelid) LIKE '%pg_current_xact_id()'
+                 AND NOT EXISTS (SELECT FROM pg_subscription_rel r
+                                  WHERE r.srrelid = f.oid
+                                     OR r.srrelid IN (SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = f.oid))
+            THEN 'transaction_first' ELSE '' END, NULL
+  FROM found f
+  JOIN pg_attribute i ON i.attrelid = f.oid AND i.attname = 'id'
+  LEFT JOIN pg_attribute x ON x.attrelid = f.oid AND x.attname = 'xact'
+  LEFT JOIN pg_attrdef d ON d.adrelid = f.oid AND d.adnum = x.attnum
+  LEFT JOIN pg_depend p ON p.refobjid = f.oid AND p.refobjsubid = i.attnum AND p.classid = 'pg_class'::regclass
+                       AND p.refclassid = 'pg_class'::regclass AND p.deptype = 'i'
+  LEFT JOIN pg_sequence s ON s.seqrelid = p.objid
  WHERE f.name = $2::text
