@@ -1,9 +1,8 @@
 #pragma once
-// Named places at which a test has the process killed, stopped for a while, or told of a failure. They are
-// compiled in where OUTBOX_CRASH_POINTS is defined (every build type but those for release); elsewhere a
+// Named places at which a test can kill the process, delay it, or inject an error. They are compiled in where OUTBOX_CRASH_POINTS is defined (every build type but those for release); elsewhere a
 // crash point is nothing. OUTBOX_CRASH_AT in the environment names them, separated by commas:
 //
-//   NAME[:PASS[:ACTION]]     PASS: at the how many-th time that the process passes there (1)
+//   NAME[:PASS[:ACTION]]     PASS: which time the process gets there, from 1 (1)
 //                            ACTION: exit (as by kill -9), sleep=MILLISECONDS, error (fails_here() answers
 //                            it)
 //

@@ -71,8 +71,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     };
   }
 
-  // --- connecting
-  // ----------------------------------------------------------------------------------------------------
+  // --- connecting ----------------------------------------------------------------------------------------
 
   void connect() {
     phase = Phase::connecting;
@@ -195,8 +194,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     if (events.on_up) events.on_up();
   }
 
-  // --- up
-  // ------------------------------------------------------------------------------------------------------------
+  // --- up ------------------------------------------------------------------------------------------------
 
   void send(Segment segment, Done done) {
     const MonoTime deadline = now() + segment.deadline;
@@ -265,8 +263,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     if (const auto next = pipeline->next_deadline()) arm(*next);
   }
 
-  // --- ends
-  // ----------------------------------------------------------------------------------------------------------
+  // --- ends ----------------------------------------------------------------------------------------------
 
   void close(const std::string& reason) {
     ++attempt;

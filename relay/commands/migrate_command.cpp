@@ -224,7 +224,7 @@ void declare_migrate(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("migrate", "Make or update the tables; safe to repeat");
   declare_config_file(*command, asked->file);
   declare_pipeline(*command, asked->pipeline);
-  command->add_option("--uri", asked->uri, "Connect as the tables' owner instead of as the file says");
+  command->add_option("--uri", asked->uri, "Connection string of the tables' owner; overrides the file's");
   CLI::Option* table =
       command->add_option("--table", asked->table, "This table, without a configuration file");
   table->excludes(command->get_option("--pipeline"))->excludes(command->get_option("--config"));

@@ -85,7 +85,7 @@ CLI::App* declare(CLI::App& app, const std::string& name, const std::string& hel
       command->add_option("--key", asked->key, "Only this key of the topic")->type_name("KEY")->needs(topic);
   command->add_flag("--all", asked->all, "The whole pipeline: nothing is claimed any more")
       ->excludes(topic, key);
-  command->add_option("--uri", asked->uri, "Connect so instead of as the file says");
+  command->add_option("--uri", asked->uri, "Connection string; overrides the file's");
   command->callback([asked, command, name, act, &chosen] {
     if (!asked->all && asked->topic.empty()) throw CLI::ValidationError(name, "needs TOPIC, or --all");
     asked->of_key = command->count("--key") > 0;

@@ -104,7 +104,7 @@ void declare_purge(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("purge", "Delete rows that are settled and old");
   declare_config_file(*command, asked->file);
   declare_pipeline(*command, asked->pipeline);
-  command->add_option("--uri", asked->uri, "Connect so instead of as the file says");
+  command->add_option("--uri", asked->uri, "Connection string; overrides the file's");
   command->add_option("--status", asked->status, "SENT, DISCARDED or CANCELLED")
       ->check(refuse_unsettled)
       ->type_name("STATUS")

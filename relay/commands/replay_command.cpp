@@ -112,7 +112,7 @@ void declare_replay(CLI::App& app, Action& chosen) {
       app.add_subcommand("replay", "Send rows again that were sent, with the ids that they have");
   declare_config_file(*command, asked->file);
   declare_pipeline(*command, asked->pipeline);
-  command->add_option("--uri", asked->uri, "Connect so instead of as the file says");
+  command->add_option("--uri", asked->uri, "Connection string; overrides the file's");
   command->add_option("--id", asked->ids, "These rows")->type_name("ID...");
   command->add_option("--topic", asked->topic, "Rows of this topic")->type_name("TOPIC");
   command->add_option("--key", asked->key, "Rows of this key")->type_name("KEY");

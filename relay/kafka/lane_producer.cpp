@@ -83,7 +83,7 @@ Status LaneProducer::initialise(const std::atomic<bool>& stopping) {
 }
 
 TransactionEnd LaneProducer::send(const std::vector<Outgoing>& messages, const std::atomic<bool>& give_up) {
-  OUTBOX_CHECK(producer_ != nullptr, "a ledger_lane is used no more after an end that was not committed");
+  OUTBOX_CHECK(producer_ != nullptr, "a lane is used no more after an end that was not committed");
   TransactionEnd end;
   if (auto status = run(messages, end, give_up); !status) {
     end.error = std::move(status.error());

@@ -34,7 +34,7 @@ class LaneProducer {
   [[nodiscard]] std::vector<LedgerRow> take_rows() { return std::move(rows_); }
 
   /// Blocks: up to transaction.timeout.ms and `patience`; once `give_up` is set, as long as a commit takes.
-  /// After an end that is not committed no payload is looked at any more, and the ledger_lane is of no use.
+  /// After an end that is not committed no payload is looked at any more, and the lane is of no use.
   [[nodiscard]] TransactionEnd send(const std::vector<Outgoing>& messages, const std::atomic<bool>& give_up);
 
  private:

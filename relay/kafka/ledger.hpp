@@ -17,7 +17,7 @@ struct LedgerRecord {
   WallTime written_at;
 };
 
-/// Shape: the newest committed record of the ledger_lane below the end of its partition as it was at the
+/// Shape: the newest committed record of the lane below the end of its partition as it was at the
 /// call; nullopt: there is none. The end is the high watermark, as a read_uncommitted reader has it: a
 /// read_committed one does not see what lies above another's open transaction. Then read as committed until
 /// the *position* has reached it, since markers and aborted records take offsets and are never handed out.

@@ -14,7 +14,7 @@
 namespace outbox::relay {
 namespace {
 
-// What a ledger_lane's thread works on. The loop gives it work; only the thread touches `open`.
+// What a lane's thread works on. The loop gives it work; only the thread touches `open`.
 struct Desk {
   std::unique_ptr<LaneProducer> open;
   std::atomic<bool> give_up = false;
@@ -28,7 +28,7 @@ struct KafkaTransactor::State : std::enable_shared_from_this<State> {
       : context(loop),
         options{std::move(wanted.kafka), std::move(wanted.pipeline), std::move(wanted.ledger_topic),
                 wanted.patience} {
-    // librdkafka's log comes up on the ledger_lanes' threads.
+    // librdkafka's log comes up on the lanes' threads.
     if (options.kafka.on_log)
       options.kafka.on_log = [&loop, log = std::move(options.kafka.on_log)](
                                  int level, std::string_view facility, std::string_view text) {
@@ -43,7 +43,7 @@ struct KafkaTransactor::State : std::enable_shared_from_this<State> {
   std::map<Desk*, std::shared_ptr<Desk>> leaving;  // until their threads are done
   bool stopped = false;
 
-  // From a ledger_lane's thread: runs `turn` on the loop, unless all was stopped by then.
+  // From a lane's thread: runs `turn` on the loop, unless all was stopped by then.
   template <class Turn>
   void post(Turn turn) {
     boost::asio::post(context, [weak = weak_from_this(), turn = std::move(turn)]() mutable {
@@ -89,11 +89,11 @@ void KafkaTransactor::open(OpenRequest request, Done<std::vector<LedgerRow>> don
 
 void KafkaTransactor::send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) {
   const auto at = state_->desks.find(ledger_lane);
-  OUTBOX_CHECK(at != state_->desks.end(), "a transaction is sent by an open ledger_lane");
+  OUTBOX_CHECK(at != state_->desks.end(), "a transaction is sent by an open lane");
   Desk* raw = at->second.get();
   raw->give_up = false;
   raw->worker.ask([state = state_.get(), raw, messages = std::move(messages), ended = std::move(ended)] {
-    OUTBOX_CHECK(raw->open != nullptr, "a transaction is sent by an open ledger_lane");
+    OUTBOX_CHECK(raw->open != nullptr, "a transaction is sent by an open lane");
     TransactionEnd end = raw->open->send(messages, raw->give_up);
     if (!end.committed) raw->open.reset();
     state->post([end = std::move(end), ended](State&) { ended(end); });

@@ -1,5 +1,5 @@
 #pragma once
-// The port Transactor on librdkafka: a transactional producer and a thread for each open ledger_lane, since
+// The port Transactor on librdkafka: a transactional producer and a thread for each open lane, since
 // transactional calls block. Lifecycle: make → open, send … → stop → destroyed. Every call and every callback
 // is on the thread that runs the io_context, which outlives it. KafkaOptions::on_log is called there, too.
 

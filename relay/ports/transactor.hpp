@@ -5,8 +5,8 @@
 // on its way) and reads what its ledger says last. Adapter: relay/kafka/transactor.hpp, stand-in:
 // tests/support/fakes; one contract suite runs over both.
 //
-// Thread and answers as for the other ports (relay/ports/loop.hpp). Calls for different ledger_lanes run side
-// by side, those of one ledger_lane one at a time.
+// Thread and answers as for the other ports (relay/ports/loop.hpp). Calls for different lanes run side
+// by side, those of one lane one at a time.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@ namespace outbox::relay {
 struct OpenRequest {
   Uuid ledger;
   LedgerLane ledger_lane;
-  std::int16_t lanes = 1;            ///< of the ledger_lane's generation: so many partitions the ledger needs
+  std::int16_t lanes = 1;            ///< of the lane's generation: so many partitions the ledger needs
   std::int64_t batch_bytes_max = 0;  ///< no batch is larger: below each used topic's max.message.bytes
 };
 
@@ -46,18 +46,18 @@ class Transactor {
   using Ended = std::function<void(TransactionEnd)>;
   virtual ~Transactor() = default;
 
-  /// Shape: a new producer has the ledger_lane, every other that ever had it is fenced, and its transactions
+  /// Shape: a new producer has the lane, every other that ever had it is fenced, and its transactions
   /// are decided; the answer is what the last committed one carried (empty: there was none). What was open
   /// before is closed. Errors: retry: no answer from the cluster in time (never "nothing there"); fatal: the
   /// ledger's topic is missing and cannot be made, is unfit, or belongs to another outbox.
   virtual void open(OpenRequest request, Done<std::vector<LedgerRow>> done) = 0;
-  /// One transaction: the messages, and the ledger's record of them. Only for a ledger_lane that open()
+  /// One transaction: the messages, and the ledger's record of them. Only for a lane that open()
   /// answered, and not again after an end that was not committed. The messages' memory must live until the
   /// answer.
   virtual void send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) = 0;
   /// A send under way ends soon, not committed unless it just was.
   virtual void abandon(LedgerLane ledger_lane) = 0;
-  /// The ledger_lane's producer ends. Not while a send is under way.
+  /// The lane's producer ends. Not while a send is under way.
   virtual void close(LedgerLane ledger_lane) = 0;
   /// Waits until no payload is looked at any more. No answer comes after it.
   virtual void stop() = 0;

@@ -7,8 +7,8 @@ namespace outbox::relay {
 namespace {
 
 constexpr Millis others_settle{100};             // asked again so often, while another instance does it
-constexpr std::int64_t at_once_max = 8;          // ledger_lanes under way; each has a thread
-constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old ledger_lane
+constexpr std::int64_t at_once_max = 8;          // lanes under way; each has a thread
+constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old lane
 
 }  // namespace
 

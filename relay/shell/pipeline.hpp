@@ -6,9 +6,8 @@
 //
 //                    lanes granted         a lane lost, producer finished, other lanes
 //   standby ───────────────────────► working ─────────────────────────────────► draining
-//      ▲                                                                           │ nothing in flight any
-//      more └───────────────────────────────────────────────────────────────────────────┘ (straight to
-//      working if leased)
+//      ▲                                                                           │ nothing in flight any more
+//      └───────────────────────────────────────────────────────────────────────────┘ (to working if leased)
 //   working ── its last lane given back ──► standby
 //   any ── stop() ──► stopping ── marked what was acked, or the time is up ──► stopped
 

@@ -6,8 +6,8 @@
 // of them.
 //
 //   unknown ─► looking_up ─► pinning ─► ready ─► draining ─► repinning ─► ready
-//                 │                       (another partition count: wait until nothing of the topic is in
-//                 flight) └─ missing, forbidden ─► holding ─► unknown, with its probe running
+//                 │                       (another partition count: wait until nothing of it is in flight)
+//                 └─ missing, forbidden ─► holding ─► unknown, with its probe running
 
 #include <cstdint>
 #include <deque>

@@ -6,8 +6,7 @@
 // again, which tells what became of its rows. So all that was committed earlier is marked when a claim looks,
 // and the newest stands in the ledger.
 //
-//   absent ─ leased, old ledgers settled ─► opening ─► confirming ─► ready ─ rows ─► sending ─► ready, once
-//   marked
+//   absent ─ leased, old ledgers settled ─► opening ─► confirming ─► ready ─ rows ─► sending ─► ready (marked)
 //      ▲                                       ▲            │                           │
 //      └─ lease lost or given back             └── waiting ◄┴── an unclear end, an error ┘
 //

@@ -50,8 +50,7 @@ struct RowState {
   std::int32_t generation = 0;
 };
 
-// --- asking the source and waiting for its answer
-// -----------------------------------------------------------------------
+// --- asking the source and waiting for its answer --------------------------------------------------------
 
 template <class T, class World, class Call>
 Result<T> ask(World& world, Call call) {

@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE_DEFINE("a committed transaction is seen whole, in order, and 
                                               {c.view().id, 0, relay::Partition{1}, end.offsets[2]}});
 }
 
-TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each ledger_lane its own", Fixture,
+TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each lane its own", Fixture,
                           transactor_contract_newest) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each led
   CHECK(run.open(Who::other, later).empty());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("whoever opens a ledger_lane fences the one before: it commits nothing any more",
+TEST_CASE_TEMPLATE_DEFINE("whoever opens a lane fences the one before: it commits nothing any more",
                           Fixture, transactor_contract_fence) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);

@@ -107,8 +107,8 @@ TEST_CASE(
   RelayRig rig(std::move(options));
   const std::string topic = KafkaCluster::shared().new_topic("once-unfenced", 3);
   insert_numbered(rig, topic, 1, 50);
-  // Its ledger_lane sleeps before the ledger's record, so no reader of the ledger waits for its transaction;
-  // its loop sleeps before it gives the ledger_lane up.
+  // Its lane sleeps before the ledger's record, so no reader of the ledger waits for its transaction;
+  // its loop sleeps before it gives the lane up.
   Process& zombie = rig.start(
       {.instance = "zombie",
        .lanes = 1,

@@ -74,7 +74,7 @@ class Trickle {
 
 // A turn that looked for its next moment by a later clock than the one it worked by left out what fell in
 // between: rows then lay until the lease was renewed, more than a second.
-TEST_CASE("a row is never left lying while time passes in a turn") {
+TEST_CASE("a row is sent without another event, also where time passes within a turn") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Trickle trickle(seed);
     trickle.run();

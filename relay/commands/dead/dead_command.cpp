@@ -130,7 +130,7 @@ ExitCode decide(const Asked& asked) {
 void declare_database(CLI::App& command, Asked& asked) {
   declare_config_file(command, asked.file);
   declare_pipeline(command, asked.pipeline);
-  command.add_option("--uri", asked.uri, "Connect as an operator instead of as the file says");
+  command.add_option("--uri", asked.uri, "Connection string of an operator; overrides the file's");
   command.add_flag("--json", asked.json, "One JSON object a message");
 }
 

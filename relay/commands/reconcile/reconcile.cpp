@@ -57,8 +57,7 @@ class Walk {
   }
 
  private:
-  // --- Which topic, which partition
-  // ---------------------------------------------------------------------------------
+  // --- Which topic, which partition ----------------------------------------------------------------------
 
   // Topics are in the order of their bytes everywhere: the least of what stands next is next.
   Result<std::optional<std::string>> next_topic() {
@@ -141,8 +140,7 @@ class Walk {
     return {};
   }
 
-  // --- What has no record
-  // -------------------------------------------------------------------------------------------
+  // --- What has no record --------------------------------------------------------------------------------
 
   enum class Absence { no_record, no_partition, topic_gone };
 
@@ -220,8 +218,7 @@ class Walk {
     return {};
   }
 
-  // --- What has one
-  // -------------------------------------------------------------------------------------------------
+  // --- What has one --------------------------------------------------------------------------------------
 
   Status judge_record(const ReadRecord& record) {
     const auto own = own_record(record, options_.source);
@@ -276,8 +273,7 @@ class Walk {
     return true;
   }
 
-  // --- Records whose row is somewhere else
-  // --------------------------------------------------------------------------
+  // --- Records whose row is somewhere else ---------------------------------------------------------------
 
   Status judge_strays() {
     std::vector<Stray> known;
@@ -334,8 +330,7 @@ class Walk {
     return {};
   }
 
-  // --- What consumers should have
-  // -----------------------------------------------------------------------------------
+  // --- What consumers should have ------------------------------------------------------------------------
 
   Status expect(const SentRow& row) {
     return expect({row.id, row.msg_id, row.topic, row.partition, row.offset, row.body, row.sent_at});

@@ -151,7 +151,7 @@ void declare_reconcile(CLI::App& app, Action& chosen) {
   declare_config_file(*command, asked->file);
   declare_pipeline(*command, asked->pipeline);
   command->add_option("--uri", asked->uri,
-                      "Connect so instead of as the file says: as an auditor, to a standby");
+                      "Connection string, such as an auditor's, to a standby; overrides the file's");
   command->add_option("--topic", asked->filter.topics, "Only these topics, as the rows name them")
       ->delimiter(',')
       ->type_name("TOPIC");

@@ -55,7 +55,7 @@ void FakeTransactor::take_lane(LedgerLane ledger_lane, Done<std::vector<LedgerRo
 
 void FakeTransactor::send(LedgerLane ledger_lane, std::vector<Outgoing> messages, Ended ended) {
   OUTBOX_CHECK(epochs_.contains(ledger_lane) && !under_way_.contains(ledger_lane),
-               "a transaction is sent by an open, idle ledger_lane");
+               "a transaction is sent by an open, idle lane");
   const auto transaction = std::make_shared<Transaction>();
   transaction->ledger_lane = ledger_lane;
   transaction->epoch = epochs_[ledger_lane];

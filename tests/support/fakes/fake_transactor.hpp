@@ -99,7 +99,7 @@ class FakeTransactor : public relay::Transactor {
   FakeCoordinator& coordinator_;
   Chance& chance_;
   const TransactorFaults& faults_;
-  std::map<relay::LedgerLane, std::int64_t> epochs_;    // of the ledger_lanes that are open here
+  std::map<relay::LedgerLane, std::int64_t> epochs_;    // of the lanes that are open here
   std::map<relay::LedgerLane, std::int64_t> openings_;  // the latest of each; an earlier one opens nothing
   std::map<relay::LedgerLane, Shared> under_way_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
