@@ -73,7 +73,6 @@ json holds_json(const std::vector<HoldState>& holds) {
   for (const HoldState& h : holds) {
     json one{{"scope", h.scope}, {"topic", h.topic}, {"reason", h.reason}, {"age_ms", h.age.count()}};
     if (h.scope == "key") one["key"] = h.key;
-    if (h.scope == "partition") one["partition"] = h.partition;
     out.push_back(std::move(one));
   }
   return out;

@@ -111,7 +111,8 @@ Finding dead(const TableFacts& f) {
 
 Finding holds(const TableFacts& f) {
   if (f.holds == 0) return good("table.holds", "nothing is on hold");
-  return {"table.holds", Severity::note, std::to_string(f.holds) + " keys, topics or partitions are on hold",
+  return {"table.holds", Severity::note,
+          std::to_string(f.holds) + " holds: keys, topics, or the whole pipeline",
           "`outboxd status` names the oldest with their reasons"};
 }
 

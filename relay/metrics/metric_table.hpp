@@ -171,7 +171,7 @@ inline constexpr std::array metric_table{
     MetricFacts{"outboxd_oldest_pending_age_seconds", MetricType::gauge, "seconds", "pipeline",
                 "The age of the row that waits longest among those that could be sent; 0 without one."},
     MetricFacts{"outboxd_holds", MetricType::gauge, "holds", "pipeline",
-                "Keys, topics and partitions on hold."},
+                "Keys and topics on hold, and the pipeline itself where it is."},
     MetricFacts{"outboxd_partitions_ahead_seconds", MetricType::gauge, "seconds", "pipeline",
                 "How far ahead the table's daily partitions reach."},
     MetricFacts{"outboxd_default_partition_bytes", MetricType::gauge, "bytes", "pipeline",

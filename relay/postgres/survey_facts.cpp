@@ -28,9 +28,8 @@ std::vector<HoldState> read_holds(const pg::Rows& rows, std::int64_t& total) {
   std::vector<HoldState> out;
   for (int i = 0; i < rows.size(); ++i) {
     out.push_back({std::string(rows.text(i, 0)), std::string(rows.text(i, 1)), std::string(rows.text(i, 2)),
-                   static_cast<std::int32_t>(rows.integer(i, 3)), std::string(rows.text(i, 4)),
-                   Millis{rows.integer(i, 5)}});
-    total = rows.integer(i, 6);
+                   std::string(rows.text(i, 3)), Millis{rows.integer(i, 4)}});
+    total = rows.integer(i, 5);
   }
   return out;
 }

@@ -38,7 +38,6 @@ struct HoldState {
   std::string scope{};
   std::string topic{};
   std::string key{};
-  std::int32_t partition = -1;
   std::string reason{};
   Millis age{};
 };

@@ -146,19 +146,17 @@ TEST_CASE("a key stays on hold until its last dead row is decided, also by two a
 TEST_CASE("a hold says what it holds, and only that") {
   OutboxDatabase outbox;
   const auto hold = [&](const std::string& values) {
-    return refusal(
-        outbox.sql(),
-        "INSERT INTO outbox_hold (source, scope, topic, msg_key, partition) VALUES ('s', " + values + ")");
+    return refusal(outbox.sql(),
+                   "INSERT INTO outbox_hold (source, scope, topic, msg_key) VALUES ('s', " + values + ")");
   };
-  CHECK(hold("'key', 't', 'k', -1") == "accepted");
-  CHECK(hold("'key', 't', '', -1") == "accepted");
-  CHECK(hold("'key', 't', 'k', -1") == "23505");
-  CHECK(hold("'topic', 't', '', -1") == "accepted");
-  CHECK(hold("'topic', 't', 'k', -1") == "23514");
-  CHECK(hold("'partition', 't', '', 0") == "accepted");
-  CHECK(hold("'partition', 't', '', -1") == "23514");
-  CHECK(hold("'topic', 't', '', 3") == "23514");
-  CHECK(hold("'lane', 't', '', -1") == "23514");
+  CHECK(hold("'key', 't', 'k'") == "accepted");
+  CHECK(hold("'key', 't', ''") == "accepted");
+  CHECK(hold("'key', 't', 'k'") == "23505");
+  CHECK(hold("'topic', 't', ''") == "accepted");
+  CHECK(hold("'topic', 't', 'k'") == "23514");
+  CHECK(hold("'pipeline', '', ''") == "accepted");
+  CHECK(hold("'pipeline', 't', ''") == "23514");
+  CHECK(hold("'partition', 't', ''") == "23514");
 }
 
 }  // namespace outbox

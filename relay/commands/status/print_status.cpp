@@ -109,7 +109,6 @@ std::string holds_text(const StatusReport& report) {
   for (const HoldState& h : report.holds) {
     out += "    " + h.scope + (h.scope == "pipeline" ? " paused" : " " + shown(h.topic));
     if (h.scope == "key") out += " key " + shown(h.key);
-    if (h.scope == "partition") out += " partition " + std::to_string(h.partition);
     out += "  since " + seconds(h.age) + "  " + shown(h.reason) + "\n";
   }
   const auto more = report.holds_total - static_cast<std::int64_t>(report.holds.size());
@@ -158,7 +157,6 @@ nlohmann::json hold_json(const HoldState& hold) {
   nlohmann::json out{
       {"scope", hold.scope}, {"topic", hold.topic}, {"reason", hold.reason}, {"age_ms", hold.age.count()}};
   if (hold.scope == "key") out["key"] = hold.key;
-  if (hold.scope == "partition") out["partition"] = hold.partition;
   return out;
 }
 

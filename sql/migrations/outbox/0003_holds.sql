@@ -8,14 +8,12 @@ CREATE TABLE {{schema}}.outbox_hold (
   scope     text        COLLATE "C" NOT NULL,
   topic     text        COLLATE "C" NOT NULL,
   msg_key   text        COLLATE "C" NOT NULL DEFAULT '',
-  partition int         NOT NULL DEFAULT -1,
   reason    text        NOT NULL DEFAULT '',
   since     timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT outbox_hold_scope_known CHECK (scope IN ('key', 'topic', 'partition', 'pipeline')),
+  CONSTRAINT outbox_hold_scope_known CHECK (scope IN ('key', 'topic', 'pipeline')),
   CONSTRAINT outbox_hold_key_only_for_key CHECK (scope = 'key' OR msg_key = ''),
-  CONSTRAINT outbox_hold_partition_only_for_partition CHECK ((scope = 'partition') = (partition >= 0)),
   CONSTRAINT outbox_hold_pipeline_whole CHECK (scope <> 'pipeline' OR topic = ''),
-  PRIMARY KEY (source, scope, topic, msg_key, partition)
+  PRIMARY KEY (source, scope, topic, msg_key)
 );
 
 -- A relay may leave out of a claim what lies below an id that it has worked up to (relay/core/claim_floors.hpp). Rows that
@@ -30,28 +28,25 @@ INSERT INTO {{schema}}.outbox_released (source, times) VALUES ({{source}}, 0);
 
 -- Ends a hold: its HELD rows are PENDING again and the hold is gone, in the caller's transaction, so no later row of the
 -- scope can be claimed before the earlier ones. Rows that another hold covers too are put on hold again by the next
--- claim. Returns how many rows it let go. Partitions are known to the relay alone: that scope lets go the whole topic.
+-- claim. Returns how many rows it let go.
 -- The hold is deleted (locked) first and the rows are looked for in a later statement: whoever sets rows HELD locks the
 -- hold FOR SHARE before, so none is left behind.
 -- Index: (topic, msg_key, id) of held rows. Locks: the count, the hold, then the rows.
-CREATE FUNCTION {{schema}}.outbox_release(
-  source text, scope text, topic text, key text DEFAULT '', partition int DEFAULT -1)
-RETURNS bigint
+CREATE FUNCTION {{schema}}.outbox_release(source text, scope text, topic text, key text DEFAULT '') RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $outbox$
 DECLARE
   let_go bigint;
 BEGIN
-  IF outbox_release.scope NOT IN ('key', 'topic', 'partition') OR outbox_release.source <> {{source}} THEN
-    RAISE EXCEPTION 'outbox_release: no scope % of source % here; scopes are key, topic and partition, the source is %',
+  IF outbox_release.scope NOT IN ('key', 'topic') OR outbox_release.source <> {{source}} THEN
+    RAISE EXCEPTION 'outbox_release: no scope % of source % here; scopes are key and topic, the source is %',
       outbox_release.scope, outbox_release.source, {{source}} USING ERRCODE = 'invalid_parameter_value';
   END IF;
   INSERT INTO {{schema}}.outbox_released AS r (source, times) VALUES ({{source}}, 1)
   ON CONFLICT ON CONSTRAINT outbox_released_once DO UPDATE SET times = r.times + 1;
   DELETE FROM {{schema}}.outbox_hold h
   WHERE h.source = outbox_release.source AND h.scope = outbox_release.scope AND h.topic = outbox_release.topic
-    AND h.msg_key = CASE outbox_release.scope WHEN 'key' THEN outbox_release.key ELSE '' END
-    AND h.partition = CASE outbox_release.scope WHEN 'partition' THEN outbox_release.partition ELSE -1 END;
+    AND h.msg_key = CASE outbox_release.scope WHEN 'key' THEN outbox_release.key ELSE '' END;
   IF outbox_release.scope = 'key' THEN
     UPDATE {{table}} o SET status = 'PENDING'
     WHERE o.status = 'HELD' AND o.topic = outbox_release.topic AND o.msg_key = outbox_release.key;
@@ -62,7 +57,7 @@ BEGIN
   RETURN let_go;
 END
 $outbox$;
-REVOKE ALL ON FUNCTION {{schema}}.outbox_release(text, text, text, text, int) FROM PUBLIC;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_release(text, text, text, text) FROM PUBLIC;
 
 -- Takes one row out of DEAD; when it was the last dead row of its key, the key's hold ends with it. The key's hold is
 -- locked first, so that of two at once one sees what the other did. False: there is no such dead row.
@@ -129,7 +124,7 @@ BEGIN
   VALUES ({{source}}, outbox_pause.scope, CASE outbox_pause.scope WHEN 'pipeline' THEN '' ELSE outbox_pause.topic END,
           CASE outbox_pause.scope WHEN 'key' THEN outbox_pause.key ELSE '' END,
           format('operator: %s (%s)', outbox_pause.reason, outbox_pause.person))
-  ON CONFLICT (source, scope, topic, msg_key, partition)
+  ON CONFLICT (source, scope, topic, msg_key)
   DO UPDATE SET reason = excluded.reason, since = excluded.since WHERE starts_with(h.reason, 'kafka: ');
   GET DIAGNOSTICS put = ROW_COUNT;
   PERFORM {{schema}}.outbox_operation_begin(

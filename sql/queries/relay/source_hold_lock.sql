@@ -10,5 +10,5 @@ wanted (scope, topic, msg_key) AS (
   SELECT 'key', c.topic, c.msg_key FROM covered c WHERE c.msg_key IS NOT NULL)
 SELECT FROM wanted w
   JOIN {{schema}}.outbox_hold h
-    ON h.source = $2 AND h.scope = w.scope AND h.topic = w.topic AND h.msg_key = w.msg_key AND h.partition = -1
+    ON h.source = $2 AND h.scope = w.scope AND h.topic = w.topic AND h.msg_key = w.msg_key
    FOR SHARE OF h
