@@ -91,7 +91,8 @@ inline constexpr std::array metric_table{
     MetricFacts{"outboxd_lane_lost_rows_total", MetricType::counter, "rows", "pipeline",
                 "Rows not marked because another owner has their lane; it sends them again."},
     // A row's way.
-    MetricFacts{"outboxd_claims_total", MetricType::counter, "statements", "pipeline", "Claim queries issued."},
+    MetricFacts{"outboxd_claims_total", MetricType::counter, "statements", "pipeline",
+                "Claim queries issued."},
     MetricFacts{"outboxd_claims_failed_total", MetricType::counter, "statements", "pipeline",
                 "Claim queries that ended in an error; they are repeated."},
     MetricFacts{"outboxd_claim_seconds", MetricType::histogram, "seconds", "pipeline",
