@@ -10,7 +10,7 @@ import sys
 import time
 
 import psycopg2
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from outbox_inbox import Inbox, Record
 
@@ -43,19 +43,52 @@ def settle(inbox, record, running):
     return False
 
 
+def start(consumer, partitions):
+    """At the committed offset; at the beginning where nothing was ever committed. What Kafka has deleted unread is an error."""
+    for partition in consumer.committed(partitions, timeout=30):
+        if partition.error:
+            raise KafkaException(partition.error)
+        if partition.offset < 0:
+            partition.offset = OFFSET_BEGINNING
+        consumer.incremental_assign([partition])
+
+
+def judge(error):
+    """Ends the program where a person must look: its supervisor shows that, and nothing is passed over meanwhile."""
+    if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+        raise KafkaException(error)
+    print(f"kafka: {error}", file=sys.stderr)
+
+
+def maintain(inbox):
+    try:
+        inbox.maintain()
+    except psycopg2.Error as error:
+        if inbox.connection.closed:
+            raise
+        print(f"upkeep: {error}", file=sys.stderr)  # tried again in an hour
+
+
 def main(uri, kafka, topic, group="ledger"):
     stop = []
     signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
     inbox = Inbox(psycopg2.connect(uri), group)
     consumer = Consumer({
         "bootstrap.servers": kafka, "group.id": group, "enable.auto.commit": False, "enable.auto.offset.store": False,
-        "isolation.level": "read_committed", "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed", "auto.offset.reset": "error",
         "partition.assignment.strategy": "cooperative-sticky",
     })
-    consumer.subscribe([topic])
+    consumer.subscribe([topic], on_assign=start)
+    upkeep_at = time.monotonic()
     while not stop:
+        if time.monotonic() >= upkeep_at:
+            maintain(inbox)
+            upkeep_at = time.monotonic() + 3600
         message = consumer.poll(0.2)
-        if message is None or message.error():
+        if message is None:
+            continue
+        if message.error():
+            judge(message.error())
             continue
         if settle(inbox, to_record(message), lambda: not stop):  # committed in the database: now the offset may move
             consumer.commit(offsets=[TopicPartition(message.topic(), message.partition(), message.offset() + 1)],

@@ -10,6 +10,7 @@ failed: nothing was written then, and the record is offered again, attempts + 1.
 import dataclasses
 import hashlib
 import json
+import re
 import uuid
 
 import psycopg2
@@ -58,7 +59,7 @@ def read_identity(record):
             source = _last(record, source_name) or b""
             msg_id = _msg_id(name, values, source if source_name else None, foreign)
             seq = _number(_last(record, "outbox-seq")) if name == "outbox-id" else None
-            return msg_id, seq, source.decode("utf-8", "replace")
+            return msg_id, seq, _text(source)
     raise Malformed("no header names it: none of outbox-id, ce_id, id")
 
 
@@ -68,7 +69,15 @@ def _last(record, name):
 
 
 def _number(text):
-    return int(text) if text and text.lstrip(b"-").isdigit() and text.isascii() else None
+    """As the library reads it: a 64-bit number in decimal digits, or none. It informs, and never stops a message."""
+    digits = re.fullmatch(rb"(-?)0*([0-9]{1,19})", text or b"")
+    number = int(digits[1] + digits[2]) if digits else None
+    return number if digits and -(2**63) <= number < 2**63 else None
+
+
+def _text(value):
+    """What PostgreSQL takes as text; two values that differ still do."""
+    return value.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
 
 
 def _msg_id(name, values, source, foreign):
@@ -76,27 +85,22 @@ def _msg_id(name, values, source, foreign):
         raise Malformed(f"header {name} is there more than once, with different values")
     if not values[0]:
         raise Malformed(f"header {name} is null or empty")
+    if re.fullmatch(rb"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", values[0]):
+        return uuid.UUID(values[0].decode())
+    if not foreign:
+        raise Malformed(f"header {name} is no uuid")
     try:
         text = values[0].decode("utf-8")
         scope = source.decode("utf-8") + "\n" if source is not None else ""
     except UnicodeDecodeError:
         raise Malformed(f"header {name} is neither a uuid nor UTF-8 text") from None
-    if len(text) == 36 and text.count("-") == 4:
-        try:
-            parsed = uuid.UUID(text)
-            if str(parsed) == text.lower():
-                return parsed
-        except ValueError:
-            pass
-    if not foreign:
-        raise Malformed(f"header {name} is no uuid")
     if "\0" in scope + text or len(values[0]) > 1024 or len(source or b"") > 1024:
         raise Malformed(f"header {name} is no text, or longer than 1,024 bytes")
     return uuid.uuid5(FOREIGN_IDS, scope + text)
 
 
 def _headers_json(record):
-    return json.dumps([[name, _value(value)] for name, value in record.headers])
+    return json.dumps([[_value(name.encode("utf-8", "surrogateescape")), _value(value)] for name, value in record.headers])
 
 
 def _value(value):
@@ -114,12 +118,26 @@ def _value(value):
 
 
 class Inbox:
-    def __init__(self, connection, consumer, guard=False, attempts_max=10):
+    def __init__(self, connection, consumer, guard=False, attempts_max=10, horizon=None):
+        """`horizon`: an interval, how long it must remember: longer than a message can come again (docs/consumer.md).
+        None: as it is known to the database, and 30 days where it is not."""
         self.connection, self.consumer = connection, consumer
         self.guard, self.attempts_max = guard, attempts_max
         connection.set_session(isolation_level="READ COMMITTED", autocommit=False)
         with connection, connection.cursor() as cursor:
-            cursor.execute("SELECT inbox_register(%s, interval '30 days')", (consumer,))
+            cursor.execute(
+                "SELECT inbox_register(%(consumer)s, CASE WHEN %(horizon)s::interval IS NOT NULL THEN %(horizon)s::interval"
+                " WHEN known.consumer IS NULL THEN interval '30 days' ELSE known.horizon END)"
+                " FROM (SELECT) one LEFT JOIN inbox_consumer known ON known.consumer = %(consumer)s",
+                {"consumer": consumer, "horizon": horizon},
+            )
+
+    def maintain(self):
+        """The upkeep of processed_msgs, for once an hour: makes days ahead, forgets what no consumer must remember. Of
+        several at once, one works; what it could not do now it does the next time."""
+        with self.connection, self.connection.cursor() as cursor:
+            cursor.execute("SELECT busy, made, dropped, purged, waiting FROM inbox_maintain()")
+            return cursor.fetchone()
 
     def process(self, record, handler):
         """Applies a fresh record; answers its verdict, or what became of it: failed, rejected, malformed."""
@@ -172,6 +190,7 @@ class Inbox:
             return begun
 
     def _park(self, cursor, record, msg_id, verdict, error):
+        error = _text(error.encode("utf-8", "backslashreplace"))
         cursor.execute(
             "SELECT inbox_park(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (self.consumer, str(msg_id) if msg_id else None, payload_sha256(record.body), record.topic,

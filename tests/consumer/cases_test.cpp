@@ -42,7 +42,11 @@ std::string from_base64(const std::string& text) {
 
 std::optional<std::string> to_bytes(const json& value) {
   if (value.is_null()) return std::nullopt;
-  return value.is_object() ? from_base64(value["base64"]) : value.get<std::string>();
+  if (!value.is_object()) return value.get<std::string>();
+  if (!value.contains("times")) return from_base64(value["base64"]);
+  std::string out;
+  for (int i = value["times"]; i > 0; --i) out += value["repeat"].get<std::string>();
+  return out + value["then"].get<std::string>();
 }
 
 Letter to_letter(const json& step) {
@@ -223,4 +227,68 @@ TEST_CASE("the ledger in Python applies each message once, whatever comes twice"
   ledger.kill(SIGTERM);
   CHECK(ledger.wait().code == 0);
   CHECK(db.number("SELECT sum(cents)::bigint FROM ledger") == 40);
+}
+
+TEST_CASE(
+    "the ledger in Python ends with the reason where Kafka has deleted what it had not read, and goes on "
+    "from "
+    "its offset else") {
+  KafkaCluster& kafka = KafkaCluster::shared();
+  if (!kafka.real()) return;
+  const auto topic = kafka.new_topic("python-gap", 1, {{"retention.ms", "3600000"}});
+  ServiceDatabase db;
+  must(db.session.exec("CREATE TABLE ledger (account text PRIMARY KEY, cents bigint NOT NULL)"));
+  const auto send_cents = [&](int from, int to) {
+    std::vector<Letter> letters;
+    for (int i = from; i < to; ++i) letters.push_back(letter(v7(i), R"({"account":"a","cents":1})"));
+    send(kafka.bootstrap(), topic, letters);
+  };
+  const auto cents = [&] { return db.number("SELECT coalesce(sum(cents), 0)::bigint FROM ledger"); };
+  const auto ledger = [&] {
+    return Process(OUTBOX_PYTHON,
+                   {.args = {OUTBOX_PYTHON_LEDGER, db.database.uri(), kafka.bootstrap(), topic, topic},
+                    .env = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
+  };
+  send_cents(0, 5);
+  for (const int all : {5, 10}) {
+    Process running = ledger();
+    eventually(
+        "a new group begins at the beginning, and a known one goes on",
+        [&] { return cents() == all && committed(kafka.bootstrap(), topic, topic, 0) == all; },
+        Millis{40'000});
+    if (all == 5) send_cents(5, 10);
+    running.kill(SIGTERM);
+    CHECK(running.wait().code == 0);
+  }
+  send_cents(10, 20);
+  delete_records(kafka.bootstrap(), topic, 0, 15);
+  Process ended = ledger();
+  CHECK(ended.wait(Millis{60'000}).code == 1);
+  CHECK_MESSAGE(ended.errors().find("_AUTO_OFFSET_RESET") != std::string::npos, ended.errors());
+  CHECK(cents() == 10);
+}
+
+TEST_CASE("the ledger in Python does the upkeep of its tables, and keeps the horizon that somebody set") {
+  KafkaCluster& kafka = KafkaCluster::shared();
+  const auto topic = kafka.new_topic("python-upkeep");
+  ServiceDatabase db;
+  must(db.session.exec("CREATE TABLE ledger (account text PRIMARY KEY, cents bigint NOT NULL)"));
+  must(db.session.exec("SELECT inbox_register('" + topic + "', interval '90 days')"));
+  const auto days = [&] {
+    return db.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'processed_msgs'::regclass");
+  };
+  const auto all = days();
+  must(
+      db.session.exec("DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || max(inhrelid::regclass::text) FROM "
+                      "pg_inherits WHERE inhparent = 'processed_msgs'::regclass AND "
+                      "inhrelid::regclass::text ~ '[0-9]$'); END $$"));
+  REQUIRE(days() == all - 1);
+  Process ledger(OUTBOX_PYTHON,
+                 {.args = {OUTBOX_PYTHON_LEDGER, db.database.uri(), kafka.bootstrap(), topic, topic},
+                  .env = {{"PYTHONDONTWRITEBYTECODE", "1"}}});
+  eventually(
+      "the day is there again", [&] { return days() == all; }, Millis{40'000});
+  ledger.kill(SIGTERM);
+  CHECK(ledger.wait().code == 0);
+  CHECK(db.text("SELECT horizon FROM inbox_consumer WHERE consumer = '" + topic + "'") == "90 days");
 }

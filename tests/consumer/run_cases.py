@@ -14,6 +14,8 @@ from outbox_inbox import Inbox, Record, Reject  # noqa: E402
 
 
 def to_bytes(value):
+    if isinstance(value, dict) and "times" in value:
+        return (value["repeat"] * value["times"] + value["then"]).encode()
     if isinstance(value, dict):
         return base64.b64decode(value["base64"])
     return None if value is None else value.encode()
