@@ -106,7 +106,8 @@ void KafkaProducer::take_deliveries(rd_kafka_event_t* event, std::vector<Deliver
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     delivery.refusal = kafka_error(message->err).refusal;
     delivery.answered = cluster_answered(message->err);
-    delivery.reason = to_error(message->err, rd_kafka_message_errstr(message)).text();
+    // Never rd_kafka_message_errstr(): of a produced message it answers the message's own body.
+    delivery.reason = to_error(message->err, rd_kafka_err2str(message->err)).text();
   }
 }
 
