@@ -65,6 +65,9 @@ constexpr std::array guarded{
     GuardedProperty{"ssl.engine.location", "", code_reason},
     GuardedProperty{"ssl.providers", "", code_reason},
     GuardedProperty{
+        "enable.sasl.oauthbearer.unsecure.jwt", "false",
+        "it signs tokens with nothing, and librdkafka asks for them in a way that ends the process"},
+    GuardedProperty{
         "sasl.kerberos.kinit.cmd", "",
         "it would run a shell command; renew tickets outside, with sasl.kerberos.min.time.before.relogin 0"},
 };
