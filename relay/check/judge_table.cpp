@@ -71,14 +71,20 @@ Finding vacuum(const TableFacts& f) {
           "ALTER TABLE … RESET (autovacuum_enabled): a mark leaves a dead row each time"};
 }
 
+// In the last hour of a day whole hours would say 0, and be taken for none.
+std::string hours_or_minutes(Millis ahead) {
+  using namespace std::chrono;
+  if (abs(ahead) >= hours{1}) return std::to_string(duration_cast<hours>(ahead).count()) + " hours";
+  return std::to_string(duration_cast<minutes>(ahead).count()) + " minutes";
+}
+
 Finding partitions(const TableFacts& f, const JudgeLimits& limits) {
   if (!f.partitions_ahead)
     return {"table.partitions_ahead", Severity::note,
             "the table has no partitions by day: old rows can only be deleted", ""};
-  const auto hours = std::chrono::duration_cast<std::chrono::hours>(*f.partitions_ahead).count();
-  const std::string is = "partitions reach " + std::to_string(hours) + " hours ahead";
+  const std::string is = "partitions reach " + hours_or_minutes(*f.partitions_ahead) + " ahead";
   if (*f.partitions_ahead >= limits.partitions_ahead) return good("table.partitions_ahead", is);
-  return {"table.partitions_ahead", hours <= 0 ? Severity::error : Severity::warning,
+  return {"table.partitions_ahead", *f.partitions_ahead <= Millis{0} ? Severity::error : Severity::warning,
           is + ": rows of later days go to the DEFAULT partition",
           "a running relay makes them every hour: is one running, and may it? By hand: SELECT "
           "outbox_ensure_partitions(7)"};

@@ -63,6 +63,26 @@ TEST_CASE("faults of a server are found: old version, standby, fsync off, clock,
   CHECK(of(judge_server(f, pipeline(), limits), "postgres.replication") == Severity::note);
 }
 
+TEST_CASE(
+    "partitions that end within the hour are told in minutes, and are an error only once they are over") {
+  TableFacts f;
+  const auto said = [&](Millis ahead) {
+    f.partitions_ahead = ahead;
+    const Findings all = judge_table(f, pipeline(), limits);
+    return *std::ranges::find(all, "table.partitions_ahead", &Finding::check);
+  };
+  using namespace std::chrono_literals;
+  CHECK(said(72h).severity == Severity::ok);
+  CHECK(said(5h).severity == Severity::warning);
+  CHECK(said(5h).found.starts_with("partitions reach 5 hours ahead"));
+  for (const Millis left : {Millis{59min}, Millis{30s}, Millis{1}})
+    CHECK(said(left).severity == Severity::warning);
+  CHECK(said(59min).found.starts_with("partitions reach 59 minutes ahead"));
+  CHECK(said(0min).severity == Severity::error);
+  CHECK(said(-90min).found.starts_with("partitions reach -1 hours ahead"));
+  CHECK(said(-90min).severity == Severity::error);
+}
+
 TEST_CASE("a pooler is a warning with notifications, and fine otherwise") {
   ServerFacts f = fit_server();
   f.pooled = true;
