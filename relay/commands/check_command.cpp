@@ -135,17 +135,19 @@ void examine_library(Findings& out) {
 // What rows wait for and may go to, by what Kafka calls it.
 std::vector<relay::WaitingTopic> allowed(std::vector<relay::WaitingTopic> waiting,
                                          const config::Pipeline& pipeline, Findings& out) {
-  const auto map = topic_map(pipeline.topics);
+  auto map = topic_map(pipeline.topics);
   if (!map) {
     out.push_back(failed("config.topics", map.error()));
     return {};
   }
+  map->reserve(ledger_topic(pipeline));
   std::erase_if(waiting, [&](relay::WaitingTopic& topic) {
     topic.kafka = map->to_kafka(topic.topic);
-    if (map->allows(topic.topic)) return false;
+    const auto refusal = map->refusal(topic.topic);
+    if (!refusal) return false;
     if (topic.rows > 0)
       out.push_back({"config.topics_allow", Severity::warning,
-                     "topic " + topic.topic + ": topics.allow leaves it out, and " +
+                     "topic " + topic.topic + ": " + std::string{*refusal} + "; " +
                          std::to_string(topic.rows) + " rows wait for it",
                      "add it to topics.allow, or correct the rows' topic"});
     return true;

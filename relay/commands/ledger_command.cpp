@@ -14,6 +14,7 @@
 #include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
+#include "relay/commands/topic_options.hpp"
 #include "relay/kafka/ledger.hpp"
 #include "sql/queries/operator.hpp"
 #include "sql/queries/relay.hpp"
@@ -91,7 +92,7 @@ Status show(const config::Pipeline& p) {
   if (!session) return failure(session.error());
   const auto generations = lanes_of(*session, table);
   if (!generations) return failure(generations.error());
-  const std::string topic = p.ledger.topic.empty() ? relay::ledger_topic_of(p.name) : p.ledger.topic;
+  const std::string topic = ledger_topic(p);
   relay::KafkaOptions kafka;
   kafka.properties = p.kafka;
   std::printf("%s: ledger %s\n  %10s %5s %7s %20s %20s %12s %9s  %s\n", p.name.c_str(), topic.c_str(),

@@ -53,11 +53,13 @@ struct Running {
   std::size_t kafka_files = 0;               // the digest of the files that they name
 };
 
-relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& logger) {
+relay::KafkaOptions kafka_options(const config::Config& config, const config::Pipeline& p,
+                                  const log::Logger& logger) {
   relay::KafkaOptions options;
   options.properties = p.kafka;
   options.envelope = {.preset = p.publish.headers, .tracestate = p.publish.tracestate, .source = p.name};
   options.topics = topic_map(p.topics).value();
+  for (const config::Pipeline& each : config.pipelines) options.topics.reserve(ledger_topic(each));
   options.create = topic_creation(p.topics).value();
   // The pipeline keeps to published_max; behind it there is room for what partitions that are away hold.
   options.in_flight_messages_max = 4 * published_max;
@@ -69,14 +71,15 @@ relay::KafkaOptions kafka_options(const config::Pipeline& p, const log::Logger& 
 }
 
 std::unique_ptr<relay::KafkaTransactor> make_transactor(boost::asio::io_context& context,
+                                                        const config::Config& config,
                                                         const config::Pipeline& p,
                                                         const log::Logger& logger) {
   if (p.delivery != config::Delivery::exactly_once) return nullptr;
   relay::KafkaTransactorOptions options;
-  options.kafka = kafka_options(p, logger);
+  options.kafka = kafka_options(config, p, logger);
   options.kafka.in_flight_messages_max = published_max;
   options.pipeline = p.name;
-  options.ledger_topic = p.ledger.topic.empty() ? relay::ledger_topic_of(p.name) : p.ledger.topic;
+  options.ledger_topic = ledger_topic(p);
   return std::make_unique<relay::KafkaTransactor>(context, std::move(options));
 }
 
@@ -188,14 +191,14 @@ class Daemon {
  private:
   bool make(const config::Pipeline& p) {
     const log::Logger log = log_.with("pipeline", p.name);
-    auto broker = relay::KafkaBroker::make(context_, kafka_options(p, log));
+    auto broker = relay::KafkaBroker::make(context_, kafka_options(config_, p, log));
     if (!broker) {
       log.error("kafka_properties_refused", {{"error", broker.error().text()}});
       return false;
     }
     const auto seed = std::hash<std::string>{}(config_.instance + p.name);
     auto source = std::make_unique<relay::PostgresSource>(context_, source_options(p, seed, log));
-    auto transactor = make_transactor(context_, p, log);
+    auto transactor = make_transactor(context_, config_, p, log);
     auto pipeline = std::make_unique<relay::Pipeline>(pipeline_options(config_, p), loop_, *source, **broker,
                                                       log, transactor.get());
     auto survey = std::make_unique<relay::Survey>(context_, survey_options(config_, p, seed + 1));

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "relay/core/lanes/ledger.hpp"
+
 namespace outbox::commands {
 namespace {
 
@@ -15,6 +17,10 @@ std::string trimmed(std::string_view text) {
 
 Result<relay::TopicMap> topic_map(const config::Topics& topics) {
   return relay::TopicMap::make({.allow = topics.allow, .prefix = topics.prefix, .rewrite = topics.rewrite});
+}
+
+std::string ledger_topic(const config::Pipeline& pipeline) {
+  return pipeline.ledger.topic.empty() ? relay::ledger_topic_of(pipeline.name) : pipeline.ledger.topic;
 }
 
 Result<std::optional<relay::TopicCreation>> topic_creation(const config::Topics& topics) {

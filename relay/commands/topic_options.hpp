@@ -12,6 +12,8 @@ namespace outbox::commands {
 
 /// Errors: fatal: which entry is wrong.
 [[nodiscard]] Result<relay::TopicMap> topic_map(const config::Topics& topics);
+/// The topic of the pipeline's ledger, also where it keeps none: `delivery` may have been another before.
+[[nodiscard]] std::string ledger_topic(const config::Pipeline& pipeline);
 /// nullopt: missing topics are not made. Errors: fatal: an entry of create_configs is no `name=value`.
 [[nodiscard]] Result<std::optional<relay::TopicCreation>> topic_creation(const config::Topics& topics);
 

@@ -204,10 +204,10 @@ void KafkaBroker::State::ask_cluster(std::function<void(bool)> answered) {
 }
 
 void KafkaBroker::State::ask_facts(std::string topic, Done<TopicFacts> done) {
-  if (!options.topics.allows(topic)) {
+  if (const auto refusal = options.topics.refusal(topic)) {
     TopicFacts facts;
     facts.state = TopicState::forbidden;
-    facts.reason = "topics.allow does not name it";
+    facts.reason = *refusal;
     return post([facts = std::move(facts), done = std::move(done)](State&) { done(facts); });
   }
   if (!producer) {

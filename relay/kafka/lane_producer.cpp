@@ -1,6 +1,7 @@
 #include "relay/kafka/lane_producer.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/check.hpp"
@@ -87,6 +88,7 @@ TransactionEnd LaneProducer::send(const std::vector<Outgoing>& messages, const s
   TransactionEnd end;
   if (auto status = run(messages, end, give_up); !status) {
     end.error = std::move(status.error());
+    if (producer_ && end.refused.empty()) trace(messages, end, give_up);
     end.offsets.clear();
     producer_.reset();
     return end;
@@ -135,6 +137,72 @@ Status LaneProducer::run(const std::vector<Outgoing>& messages, TransactionEnd& 
   return committed;
 }
 
+// Kafka refuses a transaction as a whole for one topic that it may not carry: then no report names a message.
+// Why is told by beginning another one, which an open transaction refuses with its own error.
+std::optional<Error> LaneProducer::refusal() const {
+  const KafkaFailure failed{rd_kafka_begin_transaction(producer_->handle())};
+  if (!failed || rd_kafka_error_txn_requires_abort(failed.get()) == 0) return std::nullopt;
+  const auto code = rd_kafka_error_code(failed.get());
+  const Refusal meant = kafka_error(code).refusal;
+  if (meant != Refusal::topic && meant != Refusal::message) return std::nullopt;
+  return to_error(code, rd_kafka_err2str(code));
+}
+
+// By halves over the topics, each tried with its first message. None of it is ever committed, and whoever opens
+// the lane next ends what is open. Without a clear answer nobody is named, and the next time begins anew.
+void LaneProducer::trace(const std::vector<Outgoing>& messages, TransactionEnd& end,
+                         const std::atomic<bool>& give_up) {
+  auto why = refusal();
+  if (!why) return;
+  std::map<std::string_view, std::size_t> firsts;
+  for (std::size_t i = 0; i < messages.size(); ++i) firsts.try_emplace(messages[i].message->topic, i);
+  std::vector<std::size_t> suspects;
+  for (const auto& [topic, first] : firsts) suspects.push_back(first);
+  bool proven = suspects.size() == 1;
+  while (!proven) {
+    const auto half = suspects.size() == 1
+                          ? suspects
+                          : std::vector(suspects.begin(), suspects.begin() + std::ssize(suspects) / 2);
+    const Trial trial = try_out(messages, half, give_up);
+    if (trial == Trial::unclear || (trial == Trial::taken && suspects.size() == 1)) return;
+    if (trial == Trial::refused) {
+      why = refusal();
+      suspects = half;
+      proven = suspects.size() == 1;
+    } else {
+      suspects.erase(suspects.begin(), suspects.begin() + std::ssize(half));
+    }
+  }
+  const std::string_view topic = messages[suspects.front()].message->topic;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (messages[i].message->topic == topic) end.refused.push_back({i, Refusal::topic, why->text()});
+  end.error = std::move(*why);
+  end.error->disposition = Disposition::in_doubt;
+}
+
+LaneProducer::Trial LaneProducer::try_out(const std::vector<Outgoing>& messages,
+                                          std::span<const std::size_t> which,
+                                          const std::atomic<bool>& give_up) {
+  const auto patience = static_cast<int>(options_.patience.count());
+  static_cast<void>(await_reports(give_up));  // librdkafka's abort waits until they are taken
+  deliveries_.clear();
+  if (producer_->outstanding() > 0 ||
+      KafkaFailure{rd_kafka_abort_transaction(producer_->handle(), patience)} ||
+      KafkaFailure{rd_kafka_begin_transaction(producer_->handle())})
+    return Trial::unclear;
+  for (const std::size_t i : which) {
+    const auto headers = envelope_.headers(*messages[i].message);
+    const std::string topic = options_.kafka.topics.to_kafka(messages[i].message->topic);
+    if (!headers || !produce({messages[i].message, messages[i].partition, i}, topic, *headers)) {
+      if (!refusal()) return Trial::unclear;
+      break;
+    }
+  }
+  const bool taken = await_reports(give_up).has_value();
+  if (refusal()) return Trial::refused;
+  return taken ? Trial::taken : Trial::unclear;
+}
+
 Status LaneProducer::produce(const Outgoing& out, std::string_view topic, std::span<const Header> headers) {
   for (;;) {
     const auto error = producer_->produce(out, topic, headers);
@@ -179,7 +247,11 @@ Status LaneProducer::write_ledger(const std::vector<Outgoing>& messages, const T
   deliveries_.clear();
   Status written = produce({&record, Partition{request_.ledger_lane.lane.value}, 0}, record.topic, {});
   if (written) written = await_reports(give_up);
-  if (!written) producer_.reset();  // before `value` goes
+  if (written) return written;
+  if (const auto why = refusal())
+    written = failure(Disposition::in_doubt, "ledger topic " + options_.ledger_topic + ": " + why->message,
+                      why->code, "grant the relay WRITE on it");
+  producer_.reset();  // before `value` goes
   return written;
 }
 

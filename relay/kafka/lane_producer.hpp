@@ -41,6 +41,13 @@ class LaneProducer {
   LaneProducer(const LaneProducerOptions& options, const OpenRequest& request);
   Status initialise(const std::atomic<bool>& stopping);
   Status run(const std::vector<Outgoing>& messages, TransactionEnd& end, const std::atomic<bool>& give_up);
+  // Names the messages of the topic that the whole transaction was refused for, if that was why.
+  void trace(const std::vector<Outgoing>& messages, TransactionEnd& end, const std::atomic<bool>& give_up);
+  enum class Trial { taken, refused, unclear };
+  // A transaction of these messages that is never committed.
+  Trial try_out(const std::vector<Outgoing>& messages, std::span<const std::size_t> which,
+                const std::atomic<bool>& give_up);
+  std::optional<Error> refusal() const;
   Status produce(const Outgoing& out, std::string_view topic, std::span<const Header> headers);
   Status await_reports(const std::atomic<bool>& give_up);
   Status write_ledger(const std::vector<Outgoing>& messages, const TransactionEnd& end,

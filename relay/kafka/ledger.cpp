@@ -17,6 +17,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 constexpr std::int64_t first_look = 16;  // records from the end: the last one is mostly among them
 constexpr std::int64_t wider = 16;       // times as many, where it is not
 constexpr int slice_ms = 100;
+constexpr int warning = 4;  // of syslog, as librdkafka counts
 
 Millis left_until(Deadline deadline) {
   return std::chrono::duration_cast<Millis>(deadline - std::chrono::steady_clock::now());
@@ -61,6 +62,16 @@ Result<Bounds> bounds_of(const KafkaOptions& options, const std::string& topic, 
   return failure(std::move(said));
 }
 
+struct Found {
+  std::optional<LedgerRecord> last;
+  std::int64_t foreign = 0;  // records under the lane's key that no lane wrote
+};
+
+std::string foreign_text(const std::string& topic, const Found& found) {
+  return topic + ": " + std::to_string(found.foreign) +
+         " records bear a lane's key and were not written by a lane: left aside; see who may write there";
+}
+
 class PartitionReader {
  public:
   PartitionReader(rd_kafka_t* client, const std::string& topic, std::int32_t partition)
@@ -93,11 +104,17 @@ Result<LedgerRecord> decoded(const rd_kafka_message_t& record) {
                       WallTime{Millis{rd_kafka_message_timestamp(&record, &type)}}};
 }
 
+// A lane's record has no headers, and whatever a relay sends for a row has some: a row that was given the
+// ledger's topic and a lane's key is told by them, also one that another process sent.
+bool written_by_a_lane(const rd_kafka_message_t& record) {
+  rd_kafka_headers_t* headers = nullptr;
+  return rd_kafka_message_headers(&record, &headers) == RD_KAFKA_RESP_ERR__NOENT;
+}
+
 // The last record with that key in [from, end), which is read to its last offset.
-Result<std::optional<LedgerRecord>> last_between(PartitionReader& reader, const std::string& key,
-                                                 std::int64_t from, std::int64_t end, Deadline deadline,
-                                                 const std::atomic<bool>& stopping) {
-  std::optional<LedgerRecord> last;
+Result<Found> last_between(PartitionReader& reader, const std::string& key, std::int64_t from,
+                           std::int64_t end, Deadline deadline, const std::atomic<bool>& stopping) {
+  Found found;
   if (!reader.start(from))
     return failure(Disposition::retry, "the ledger cannot be read from " + std::to_string(from));
   for (std::int64_t position = from; position < end;) {
@@ -115,11 +132,15 @@ Result<std::optional<LedgerRecord>> last_between(PartitionReader& reader, const 
     const bool ours = record->offset < end && record->payload != nullptr &&
                       std::string_view{static_cast<const char*>(record->key), record->key_len} == key;
     if (!ours) continue;
+    if (!written_by_a_lane(*record)) {
+      found.foreign += 1;
+      continue;
+    }
     auto read = decoded(*record);
     if (!read) return failure(std::move(read.error()));
-    last = std::move(*read);
+    found.last = std::move(*read);
   }
-  return last;
+  return found;
 }
 
 }  // namespace
@@ -136,8 +157,18 @@ Result<std::optional<LedgerRecord>> read_ledger(const KafkaOptions& options, con
   PartitionReader reader{client->get(), topic, ledger_lane.lane.value};
   for (std::int64_t look = first_look;; look *= wider) {
     const std::int64_t from = std::max(bounds->low, bounds->high - look);
-    auto last = last_between(reader, ledger_key(ledger_lane), from, bounds->high, deadline, stopping);
-    if (!last || *last || from == bounds->low) return last;
+    auto found = last_between(reader, ledger_key(ledger_lane), from, bounds->high, deadline, stopping);
+    if (!found) return failure(std::move(found.error()));
+    if (!found->last && from != bounds->low) continue;
+    if (!found->last && found->foreign > 0)
+      return failure(Disposition::fatal,
+                     "ledger topic " + topic + ": " + std::to_string(found->foreign) +
+                         " records bear the lane's key, which no lane wrote, and may have displaced its own",
+                     "",
+                     "see who may write there; delete the records of the partition to go on, and rows that "
+                     "were committed and not marked are sent twice");
+    if (found->foreign > 0 && options.on_log) options.on_log(warning, "LEDGER", foreign_text(topic, *found));
+    return std::move(found->last);
   }
 }
 

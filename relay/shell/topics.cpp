@@ -291,7 +291,6 @@ void Topics::release(Topic& topic) {
     topic.probing = false;
     if (released) {
       topic.held = false;
-      topic.probe.reset();
       topic.refresh_at = bench_.loop.now();
       if (*released == Release::done)
         bench_.log.info("topic_released", {{"topic", topic.name}});

@@ -55,7 +55,7 @@ struct Topic {
   bool held = false;  ///< by a relay's hold; probed
   MonoTime probe_at{};
   bool probing = false;
-  Backoff probe{{Millis{1000}, Millis{30'000}}, 5};
+  Backoff probe{{Millis{1000}, Millis{30'000}}, 5};  ///< until a message passes: a probe asks less than a row
 
   MonoTime rests_until{};  ///< the cluster refused what may pass: nothing is published before
   Backoff refused{{Millis{100}, Millis{5000}}, 8};

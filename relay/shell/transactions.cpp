@@ -34,7 +34,9 @@ Transactions::Transactions(Workbench& bench, Transactor& transactor, const LaneL
 }
 
 void Transactions::enter(Lane& lane, State state) {
-  const bool well = lane.state == State::absent || state == State::ready || state == State::sending;
+  if (lane.state == State::absent || state == State::absent) lane.in_vain = false;
+  const bool works = (state == State::ready || state == State::sending) && !lane.in_vain;
+  const bool well = lane.state == State::absent || works;
   lane.state = state;
   lane.since = bench_.loop.now();
   if (well) lane.well_at = lane.since;
@@ -54,8 +56,27 @@ void Transactions::pump(MonoTime now) {
     }
     if (lane.state == State::confirming) confirm(lane, now);
     if (lane.state == State::sending) watch(lane, now);
+    if (lane.state == State::ready && lane.in_vain) rest(lane, now);
   }
   fill(now);
+}
+
+// One that has nothing more to send is well: what was refused is out of its way.
+void Transactions::rest(Lane& lane, MonoTime now) {
+  const MonoTime rested = lane.since + bench_.options.transaction_slow;
+  if (now < rested) {
+    wake_at_ = std::min(wake_at_, rested);
+    return;
+  }
+  recovered(lane);
+  lane.well_at = now;
+}
+
+void Transactions::recovered(Lane& lane) {
+  lane.in_vain = false;
+  lane.backoff.reset();
+  if (std::exchange(lane.failing, false))
+    bench_.log.info("lane_recovered", {{"lane", lane.lease.lane.value}});
 }
 
 // A transaction that takes long is looked at again: when its lane is claimed no more, and when that is told.
@@ -200,9 +221,7 @@ void Transactions::confirm(Lane& lane, MonoTime now) {
   if (lane.confirm_from != 0 || !lane.ledger_marked || lane.unmarked > 0) return;
   enter(lane, State::ready);
   lane.ready_since = bench_.plan.newest();
-  lane.backoff.reset();
-  if (std::exchange(lane.failing, false))
-    bench_.log.info("lane_recovered", {{"lane", lane.lease.lane.value}});
+  if (!lane.in_vain) recovered(lane);  // else once it commits, or has nothing to send
   bench_.plan.hint(now);
 }
 
@@ -227,6 +246,7 @@ void Transactions::committed(Row& row, Partition partition, Offset offset) {
   topic.in_flight -= 1;
   bench_.counters.acked += 1;
   topic.counters.acked += 1;
+  topic.probe.reset();
   bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, bench_.loop.now()));
   bench_.timings.created_to_ack.observe(bench_.loop.wall() -
                                         row.message.available_at.value_or(row.message.created_at));
@@ -322,6 +342,7 @@ void Transactions::ended(Lane& lane, TransactionEnd end) {
   lane.slow = false;
   if (end.committed) {
     bench_.counters.transactions += 1;
+    if (lane.state == State::sending) recovered(lane);
     OUTBOX_CHECK(end.offsets.size() == lane.rows.size(),
                  "each message of a committed transaction has an offset");
     lane.unmarked += std::ssize(lane.rows);
@@ -330,6 +351,7 @@ void Transactions::ended(Lane& lane, TransactionEnd end) {
     if (lane.state == State::sending) return enter(lane, State::ready);
   } else {
     bench_.counters.transactions_failed += 1;
+    lane.in_vain = true;
     for (RefusedMessage& refused : end.refused) lane.refused[lane.rows[refused.index]] = std::move(refused);
     if (lane.state == State::sending) return failed(lane, end.error.value_or(Error{}));
   }

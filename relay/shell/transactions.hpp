@@ -67,9 +67,10 @@ class Transactions {
     ClaimSerial ready_since;
     std::int64_t batch_bytes = 0;  // it was opened with
     MonoTime since{};              // of the state
-    MonoTime well_at{};            // it was ready, or its transaction began; or it was taken
+    MonoTime well_at{};  // it was ready, or its transaction began; or it was taken; not while in vain
     MonoTime retry_at{};
     Backoff backoff{{Millis{50}, Millis{5000}}, 8};
+    bool in_vain = false;  // a transaction failed, and none was committed since
     bool failing = false;
     bool slow = false;  // its transaction takes long, and that was said
     std::string why;
@@ -81,6 +82,8 @@ class Transactions {
   [[nodiscard]] bool none_held() const;
   void watch(Lane& lane, MonoTime now);
   void enter(Lane& lane, State state);
+  void recovered(Lane& lane);
+  void rest(Lane& lane, MonoTime now);
   void leave(Lane& lane);
   void open(Lane& lane);
   void opened(Lane& lane, Result<std::vector<LedgerRow>> answer);

@@ -9,6 +9,8 @@ namespace outbox::relay {
 
 // Opening a lane takes a moment each time it is taken; that is no standstill.
 bool Transactions::stands_still(const Lane& lane, MonoTime now) const {
+  const bool in_vain = lane.in_vain && now - lane.well_at >= bench_.options.transaction_slow;
+  if (in_vain && lane.state != State::absent) return true;
   switch (lane.state) {
     case State::absent:
     case State::ready:
@@ -24,8 +26,9 @@ bool Transactions::stands_still(const Lane& lane, MonoTime now) const {
 }
 
 std::string Transactions::why(const Lane& lane) const {
-  if (lane.state == State::sending) return "its transaction waits for Kafka";
+  if (lane.slow) return "its transaction waits for Kafka";
   if (lane.failing) return lane.why;
+  if (lane.state == State::sending) return "its transaction waits for Kafka";
   if (lane.state == State::opening) return "Kafka has not opened it yet";
   if (lane.state == State::confirming) return "what its ledger names is not marked and confirmed yet";
   if (!old_ledgers_.error().empty()) return old_ledgers_.error();

@@ -25,6 +25,11 @@ class FakeTransactorFixture {
     return name;
   }
   std::string missing_topic() { return "missing"; }
+  std::optional<std::string> closed_topic() {
+    std::string name = topic(1);
+    kafka_.find(name)->refuses_transactions = true;
+    return name;
+  }
   std::vector<StoredRecord> committed(const std::string& topic) {
     std::vector<StoredRecord> records;
     for (const auto& [partition, log] : kafka_.find(topic)->logs)

@@ -48,6 +48,10 @@ class KafkaTransactorFixture {
   }
   std::string topic(int partitions) { return cluster_.new_topic("contract", partitions); }
   std::string missing_topic() { return KafkaCluster::unique_topic("missing"); }
+  /// Kafka's own; a mock has none.
+  std::optional<std::string> closed_topic() {
+    return cluster_.real() ? std::optional<std::string>{"__transaction_state"} : std::nullopt;
+  }
   std::vector<StoredRecord> committed(const std::string& topic) {
     std::vector<StoredRecord> records;
     for (auto& found : cluster_.read_all(topic, Isolation::read_committed))
@@ -55,6 +59,8 @@ class KafkaTransactorFixture {
     return records;
   }
   KafkaCluster& cluster() { return cluster_; }
+  /// As a relay sends a row, to partition 0.
+  void write_row(const std::string& topic, const std::string& key, const std::string& body);
   /// Transactions of one record each that are aborted, in partition 0.
   void write_aborted(const std::string& topic, int count);
 
@@ -85,6 +91,24 @@ inline void KafkaTransactorFixture::write_aborted(const std::string& topic, int 
         producer->take_deliveries(event.get(), deliveries);
     REQUIRE(rd_kafka_abort_transaction(producer->handle(), 20'000) == nullptr);
   }
+}
+
+inline void KafkaTransactorFixture::write_row(const std::string& topic, const std::string& key,
+                                              const std::string& body) {
+  relay::KafkaOptions kafka;
+  kafka.properties = {{"bootstrap.servers", cluster_.bootstrap()}};
+  const auto producer = relay::KafkaProducer::make(kafka, relay::no_wake_fd).value();
+  const OwnedMessage row{topic, key, body};
+  relay::Envelope envelope{{.source = "another"}};
+  REQUIRE(producer->produce({&row.view(), relay::Partition{0}, 0}, topic,
+                            envelope.headers(row.view()).value()) == RD_KAFKA_RESP_ERR_NO_ERROR);
+  std::vector<relay::Delivery> deliveries;
+  while (producer->outstanding() > 0)
+    if (const auto event = producer->poll(Millis{100});
+        event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_DR)
+      producer->take_deliveries(event.get(), deliveries);
+  REQUIRE(deliveries.size() == 1);
+  REQUIRE(!deliveries[0].refusal);
 }
 
 }  // namespace outbox::test

@@ -49,6 +49,31 @@ TEST_CASE("a ledger that another outbox has written is refused, not read as one'
   CHECK(refused.error().text().find("written by another outbox") != std::string::npos);
 }
 
+TEST_CASE(
+    "a record under a lane's key that no lane wrote is told from its own: left aside, and refused by name "
+    "where "
+    "it may have displaced it") {
+  Run run{1};
+  const std::string topic = run.fixture.topic(1);
+  run.open(Who::one, first_lane);
+  run.fixture.write_row(run.fixture.ledger, relay::ledger_key(first_lane), "{\"forged\":1}");
+  auto refused = run.try_open(Who::one, first_lane);
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().disposition == Disposition::fatal);
+  CAPTURE(refused.error().text());
+  CHECK(refused.error().text().find("which no lane wrote") != std::string::npos);
+
+  Run other{1};
+  other.open(Who::one, first_lane);
+  const OwnedMessage a{topic, "k", "a"};
+  REQUIRE(other.send(Who::one, first_lane, {{&a, 0}}).committed);
+  for (int n = 0; n < 40; ++n)
+    other.fixture.write_row(other.fixture.ledger, relay::ledger_key(first_lane), "{\"forged\":1}");
+  const auto rows = other.open(Who::one, first_lane);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].id == a.view().id);
+}
+
 TEST_CASE("the last record is found below any number of aborted ones") {
   Run run{1};
   const std::string topic = run.fixture.topic(1);

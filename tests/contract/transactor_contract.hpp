@@ -7,6 +7,7 @@
 //   void run_a_while();                          gives whatever is left a chance to happen
 //   std::string topic(int partitions);           a fresh topic of that many partitions, max.message.bytes 1
 //   MiB std::string missing_topic();                 a name that no topic has std::vector<StoredRecord>
+//   std::optional<std::string> closed_topic();   one that is there, and for which a whole transaction is refused
 //   committed(topic);  what a read_committed reader sees, by partition and offset
 
 #include <doctest/doctest.h>
@@ -141,8 +142,8 @@ TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each lan
   CHECK(run.open(Who::other, later).empty());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("whoever opens a lane fences the one before: it commits nothing any more",
-                          Fixture, transactor_contract_fence) {
+TEST_CASE_TEMPLATE_DEFINE("whoever opens a lane fences the one before: it commits nothing any more", Fixture,
+                          transactor_contract_fence) {
   TransactorRun<Fixture> run;
   const std::string topic = run.fixture.topic(1);
   run.open(Who::one, first_lane);
@@ -189,6 +190,42 @@ TEST_CASE_TEMPLATE_DEFINE(
   run.open(Who::one, first_lane);
   REQUIRE(run.send(Who::one, first_lane, {{&fine, 0}}).committed);
   CHECK(told(run.bodies(topic)) == "before fine");
+}
+
+TEST_CASE_TEMPLATE_DEFINE(
+    "where the whole transaction is refused for one of many topics, that one is named and no other: the rest "
+    "goes out",
+    Fixture, transactor_contract_traced) {
+  TransactorRun<Fixture> run;
+  run.open(Who::one, first_lane);
+  const OwnedMessage first{run.fixture.topic(1), "k", "first"};
+  REQUIRE(run.send(Who::one, first_lane, {{&first, 0}}).committed);
+  const auto closed = run.fixture.closed_topic();
+  if (!closed) return;
+  std::vector<std::unique_ptr<OwnedMessage>> owned;
+  std::vector<std::pair<const OwnedMessage*, int>> all, rest;
+  for (int n = 0; n < 12; ++n) {
+    const bool refused = n == 3 || n == 9;
+    const std::string topic = refused ? *closed : run.fixture.topic(1);
+    all.emplace_back(owned.emplace_back(std::make_unique<OwnedMessage>(topic, "k", std::to_string(n))).get(),
+                     0);
+    if (!refused) rest.push_back(all.back());
+  }
+  const auto end = run.send(Who::one, first_lane, all);
+  CHECK(!end.committed);
+  CAPTURE(end.error->text());
+  REQUIRE(end.refused.size() == 2);
+  CHECK(end.refused[0].index == 3);
+  CHECK(end.refused[1].index == 9);
+  for (const auto& refused : end.refused) CHECK(refused.refusal == relay::Refusal::topic);
+  run.open(Who::one, first_lane);
+  REQUIRE(run.send(Who::one, first_lane, rest).committed);
+  for (const auto& [message, partition] : rest)  // what was tried on the way is seen by nobody
+    CHECK(run.bodies(std::string{message->view().topic}).size() == 1);
+  run.open(Who::one, first_lane);
+  const auto alone = run.send(Who::one, first_lane, {all[3]});
+  CHECK(!alone.committed);
+  CHECK(alone.refused.size() == 1);
 }
 
 TEST_CASE_TEMPLATE_DEFINE("a transaction that is given up is in Kafka if and only if the ledger names it",
@@ -258,6 +295,7 @@ TEST_CASE_TEMPLATE_DEFINE("after a stop no answer comes any more", Fixture, tran
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_newest, Fixture);  \
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_fence, Fixture);   \
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_refused, Fixture); \
+  TEST_CASE_TEMPLATE_INVOKE(transactor_contract_traced, Fixture);  \
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_abandon, Fixture); \
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_many, Fixture);    \
   TEST_CASE_TEMPLATE_INVOKE(transactor_contract_stop, Fixture)

@@ -14,31 +14,39 @@ namespace {
 
 constexpr const char* relay_principal = "User:CN=kafka-cluster client";
 
-}  // namespace
+KafkaOptions with_rights() {
+  return {.settings = {"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SSL",
+                       "listener.name.sasl_ssl.ssl.client.auth=required",
+                       "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                       "super.users=User:ANONYMOUS"},
+          .script_options = {"--tls-sasl"}};
+}
 
-TEST_CASE(
-    "exactly once: each right that is missing, and a ledger that would forget, is named with what mends it: "
-    "nothing is sent before, each row once after") {
-  KafkaCluster kafka{
-      {.settings = {"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SSL",
-                    "listener.name.sasl_ssl.ssl.client.auth=required",
-                    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-                    "super.users=User:ANONYMOUS"},
-       .script_options = {"--tls-sasl"}}};
-  if (!kafka.real()) return;
-  const auto grant = [&](std::vector<std::string> what) {
-    what.insert(what.begin(), {"acls", "--add", "--allow-principal", relay_principal});
-    kafka.run_tool(what);
-  };
-  RigOptions options;
-  const std::string ledger = KafkaCluster::unique_topic("ledger");
-  options.pipeline = "    delivery: exactly_once\n    ledger: { topic: " + ledger + " }\n";
+void acls(KafkaCluster& kafka, const char* change, std::vector<std::string> what) {
+  what.insert(what.begin(), {"acls", change, "--force", "--allow-principal", relay_principal});
+  kafka.run_tool(what);
+}
+
+RigOptions secured(KafkaCluster& kafka, const std::string& ledger) {
+  RigOptions options = exactly_once(ledger);
   options.kafka = kafka.secure_bootstrap();
   options.properties = ", security.protocol: ssl, ssl.ca.location: '" + kafka.folder() +
                        "/tls/ca.crt', ssl.certificate.location: '" + kafka.folder() +
                        "/tls/client.crt', ssl.key.location: '" + kafka.folder() + "/tls/client.key'";
   options.admin = admin_socket;
-  RelayRig rig(std::move(options));
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "exactly once: each right that is missing, and a ledger that would forget, is named with what mends it: "
+    "nothing is sent before, each row once after") {
+  KafkaCluster kafka{with_rights()};
+  if (!kafka.real()) return;
+  const auto grant = [&](const std::vector<std::string>& what) { acls(kafka, "--add", what); };
+  const std::string ledger = KafkaCluster::unique_topic("ledger");
+  RelayRig rig(secured(kafka, ledger));
   const std::string topic = kafka.new_topic("once-rights");
   grant({"--operation", "Write", "--operation", "Describe", "--operation", "DescribeConfigs", "--topic",
          topic});
@@ -87,4 +95,56 @@ TEST_CASE(
   grant({"--operation", "Read", "--topic", ledger});
   rig.eventually_none_pending(Millis{60'000});
   each_once(rig, topic, 200, kafka);
+}
+
+TEST_CASE(
+    "exactly once: a topic that may be seen and not written is held alone, and a lane that commits nothing "
+    "is "
+    "not ready, with the reason") {
+  KafkaCluster kafka{with_rights()};
+  if (!kafka.real()) return;
+  const std::string ledger = KafkaCluster::unique_topic("ledger");
+  const auto on = [](const std::string& topic, std::vector<std::string> operations) {
+    std::vector<std::string> out{"--topic", topic};
+    for (std::string& each : operations) out.insert(out.end(), {"--operation", std::move(each)});
+    return out;
+  };
+  kafka.create_topic(ledger, 2, {{"cleanup.policy", "compact"}});
+  acls(kafka, "--add", on(ledger, {"Describe", "DescribeConfigs", "Read", "Write"}));
+  acls(kafka, "--add",
+       {"--operation", "Write", "--operation", "Describe", "--transactional-id", "outboxd-rig-",
+        "--resource-pattern-type", "prefixed"});
+  acls(kafka, "--add", on("*", {"Describe"}));
+  const std::string closed = kafka.new_topic("closed");
+  std::vector<std::string> open;
+  for (int n = 0; n < 5; ++n) open.push_back(kafka.new_topic("open"));
+  acls(kafka, "--add", {"--topic", "open", "--resource-pattern-type", "prefixed", "--operation", "Write"});
+  RelayRig rig(secured(kafka, ledger));
+  for (int n = 1; n <= 60; ++n)
+    rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, '1')",
+            pg::Params{}.text(n % 6 == 0 ? closed : open[n % 6 - 1]).text("k" + std::to_string(n)));
+  rig.start({.lanes = 2});
+  rig.await(
+      "the others are sent", [&] { return rig.count("SENT") == "50" && rig.count("HELD") == "10"; },
+      Millis{60'000});
+  CHECK(rig.ask("SELECT count(*) FROM outbox_hold WHERE scope = 'topic'") == "1");
+  rig.await(
+      "both lanes are well", [&] { return stopped_lanes(rig).empty(); }, Millis{60'000});
+
+  acls(kafka, "--remove", on(ledger, {"Write"}));
+  for (int n = 1; n <= 20; ++n)
+    rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, '1')",
+            pg::Params{}.text(open[0]).text("k" + std::to_string(n)));
+  rig.await(
+      "it is not ready, and says why",
+      [&] {
+        const HttpReply reply = rig.shown("/readyz");
+        return reply.status == 503 && reply.body.find("ledger topic " + ledger) != std::string::npos;
+      },
+      Millis{40'000});
+  CHECK(rig.count("PENDING") == "20");
+  acls(kafka, "--add", on(ledger, {"Write"}));
+  rig.await(
+      "it goes on", [&] { return rig.count("SENT") == "70" && rig.shown("/readyz").status == 200; },
+      Millis{60'000});
 }

@@ -21,7 +21,7 @@ std::string refused(const TopicRules& rules) {
 TEST_CASE("without rules every topic is allowed and keeps its name") {
   for (const TopicMap& map : {TopicMap{}, map_of({})}) {
     CHECK(map.plain());
-    CHECK(map.allows("anything"));
+    CHECK(!map.refusal("anything"));
     CHECK(map.to_kafka("anything") == "anything");
   }
 }
@@ -30,13 +30,28 @@ TEST_CASE("only what the allow list names may pass") {
   const TopicMap map = map_of({.allow = " payment.* ,orders, *_v2,a*z"});
   for (const char* topic : {"payment.", "payment.created", "orders", "_v2", "x_v2", "az", "abz"}) {
     CAPTURE(topic);
-    CHECK(map.allows(topic));
+    CHECK(!map.refusal(topic));
   }
   for (const char* topic : {"payment", "xpayment.a", "orders2", "order", "v2", "a", "z", "azb", ""}) {
     CAPTURE(topic);
-    CHECK_FALSE(map.allows(topic));
+    CHECK(map.refusal(topic) == "topics.allow does not name it");
   }
-  CHECK_FALSE(map_of({.allow = "a*a"}).allows("a"));  // the star's two sides do not overlap
+  CHECK(map_of({.allow = "a*a"}).refusal("a"));  // the star's two sides do not overlap
+}
+
+TEST_CASE("no row goes to a ledger or to a topic of Kafka's own, by whatever name and way") {
+  TopicMap map = map_of({.rewrite = "mine=book, hidden.*=*"});
+  map.reserve("book");
+  for (const char* topic : {"book", "mine", "hidden.book", "outboxd-ledger-rig", "hidden.outboxd-ledger-rig",
+                            "__consumer_offsets", "__transaction_state", "__share_group_state",
+                            "__cluster_metadata", "hidden.__consumer_offsets"}) {
+    CAPTURE(topic);
+    CHECK(map.refusal(topic).value_or("").ends_with("correct the row's topic"));
+  }
+  for (const char* topic : {"books", "outboxd-ledger", "__consumer_offsets2", "__mine", "hidden.x"}) {
+    CAPTURE(topic);
+    CHECK(!map.refusal(topic));
+  }
 }
 
 TEST_CASE("the first rewrite that fits is taken, its star is carried over, and the prefix comes before it") {

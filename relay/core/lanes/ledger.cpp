@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "relay/core/message/topic_name.hpp"
+
 namespace outbox::relay {
 namespace {
 
@@ -74,7 +76,7 @@ std::string transactional_id(std::string_view pipeline, const Uuid& ledger, Ledg
 }
 
 std::string ledger_topic_of(std::string_view pipeline) {
-  return "outboxd-ledger-" + std::string{pipeline};
+  return std::string{ledger_topic_prefix} + std::string{pipeline};
 }
 
 std::string encode_ledger_entry(const LedgerEntry& entry) {

@@ -80,8 +80,13 @@ Result<TopicMap> TopicMap::make(const TopicRules& rules) {
   return out;
 }
 
-bool TopicMap::allows(std::string_view topic) const {
-  return allow_.empty() || std::ranges::any_of(allow_, [&](const auto& p) { return p.fits(topic); });
+std::optional<std::string_view> TopicMap::refusal(std::string_view topic) const {
+  const bool named = std::ranges::any_of(allow_, [&](const auto& p) { return p.fits(topic); });
+  if (!named && !allow_.empty()) return "topics.allow does not name it";
+  const std::string name = to_kafka(topic);
+  if (reserved_.contains(name))
+    return "it is the ledger of a pipeline, which takes no rows: correct the row's topic";
+  return no_destination_because(name);
 }
 
 std::string TopicMap::to_kafka(std::string_view topic) const {

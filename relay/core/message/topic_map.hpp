@@ -2,6 +2,8 @@
 // From a row's topic to Kafka's: whether the row may go to it, and what Kafka calls it. Holds, pins and order
 // go by the row's topic; only the broker's adapter knows the other name. Pure; any thread.
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +41,10 @@ class TopicMap {
   /// Errors: fatal: which entry of which rule is none.
   [[nodiscard]] static Result<TopicMap> make(const TopicRules& rules);
 
-  [[nodiscard]] bool allows(std::string_view topic) const;
+  /// A topic by Kafka's name that no row may go to: a ledger of this process.
+  void reserve(std::string kafka_name) { reserved_.insert(std::move(kafka_name)); }
+  /// Why no row of that topic may be sent: the allow list, or where it would end; nullopt: it may.
+  [[nodiscard]] std::optional<std::string_view> refusal(std::string_view topic) const;
   /// True: to_kafka() answers what it is given.
   [[nodiscard]] bool plain() const { return prefix_.empty() && rewrites_.empty(); }
   /// Shape: rewritten, then with the prefix before it. It may be no name that Kafka takes.
@@ -49,6 +54,7 @@ class TopicMap {
   std::vector<TopicPattern> allow_;  // empty: any
   std::string prefix_;
   std::vector<TopicRewrite> rewrites_;
+  std::set<std::string, std::less<>> reserved_;
 };
 
 }  // namespace outbox::relay

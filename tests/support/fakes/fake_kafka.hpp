@@ -30,6 +30,7 @@ struct KafkaTopic {
   std::int32_t partitions = 1;
   std::int64_t message_bytes_max = 1'048'588;   ///< as DescribeConfigs tells it
   std::int64_t message_bytes_real = 1'048'588;  ///< what the broker really takes: a lower one is a surprise
+  bool refuses_transactions = false;            ///< as a whole, and without saying for which of its topics
   std::map<std::int32_t, std::vector<KafkaRecord>> logs;
 };
 

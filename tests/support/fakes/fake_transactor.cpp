@@ -80,10 +80,17 @@ std::vector<RefusedMessage> FakeTransactor::refusals(const Transaction& transact
     if (topic != nullptr && c.bytes > topic->message_bytes_real)
       too_large.emplace(c.topic, c.partition.value);
   }
+  // One of them is traced each time.
+  const auto closed = std::ranges::find_if(transaction.carried, [&](const Carried& c) {
+    const KafkaTopic* topic = kafka_.find(c.topic);
+    return topic != nullptr && topic->refuses_transactions;
+  });
   for (std::size_t i = 0; i < transaction.carried.size(); ++i) {
     const Carried& c = transaction.carried[i];
     const KafkaTopic* topic = kafka_.find(c.topic);
-    if (topic == nullptr || c.partition.value >= topic->partitions)
+    if (closed != transaction.carried.end()) {
+      if (c.topic == closed->topic) out.push_back({i, Refusal::topic, "refused"});
+    } else if (topic == nullptr || c.partition.value >= topic->partitions)
       out.push_back({i, Refusal::topic, "refused"});
     else if (too_large.contains({c.topic, c.partition.value}))
       out.push_back({i, Refusal::message, "refused"});
