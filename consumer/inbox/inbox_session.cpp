@@ -104,16 +104,21 @@ Status InboxSession::check() {
 
 Result<Upkeep> InboxSession::maintain() {
   if (const Status up = connect(); !up) return failure(up.error());
-  if (ending()) return failure(Disposition::retry, cancelled_text);
-  pg::Params params;
-  params.i32(partition_days_ahead);
-  const auto rows = session_->exec_prepared(statements_.maintain, params);
-  if (!rows) return failure(rows.error());
-  return Upkeep{.busy = rows->boolean(0, 0),
-                .made = static_cast<int>(rows->integer(0, 1)),
-                .dropped = static_cast<int>(rows->integer(0, 2)),
-                .purged = rows->integer(0, 3),
-                .waiting = static_cast<int>(rows->integer(0, 4))};
+  Upkeep done;
+  for (bool more = true; more;) {  // a call makes one partition, or does the rest
+    if (ending()) return failure(Disposition::retry, cancelled_text);
+    pg::Params params;
+    params.i32(partition_days_ahead);
+    const auto rows = session_->exec_prepared(statements_.maintain, params);
+    if (!rows) return failure(rows.error());
+    done.busy = rows->boolean(0, 0);
+    more = rows->integer(0, 1) > 0;
+    done.made += static_cast<int>(rows->integer(0, 1));
+    done.dropped += static_cast<int>(rows->integer(0, 2));
+    done.purged += rows->integer(0, 3);
+    done.waiting += static_cast<int>(rows->integer(0, 4));
+  }
+  return done;
 }
 
 Result<PartitionClaim> InboxSession::claim_partition(std::string_view topic, std::int32_t partition) {

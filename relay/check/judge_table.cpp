@@ -86,16 +86,18 @@ Finding partitions(const TableFacts& f, const JudgeLimits& limits) {
   if (*f.partitions_ahead >= limits.partitions_ahead) return good("table.partitions_ahead", is);
   return {"table.partitions_ahead", *f.partitions_ahead <= Millis{0} ? Severity::error : Severity::warning,
           is + ": rows of later days go to the DEFAULT partition",
-          "a running relay makes them every hour: is one running, and may it? By hand: SELECT "
-          "outbox_ensure_partitions(7)"};
+          "a running relay makes them every hour: is one running, and may it? By hand: "
+          "`outboxd migrate`"};
 }
 
 Finding fallback(const TableFacts& f) {
   if (f.default_partition_bytes <= default_partition_bytes_max)
     return good("table.default_partition", "(nearly) empty");
-  return {"table.default_partition", Severity::warning,
-          "the DEFAULT partition holds " + std::to_string(f.default_partition_bytes) + " bytes",
-          "SELECT outbox_ensure_partitions(7) moves rows of the days to come; older ones are moved by hand"};
+  return {
+      "table.default_partition", Severity::warning,
+      "the DEFAULT partition holds " + std::to_string(f.default_partition_bytes) + " bytes",
+      "in a quiet hour SELECT outbox_ensure_partitions(7, 10000000), until it answers 0, moves rows of the "
+      "days to come; older ones are moved by hand"};
 }
 
 Finding lanes(const TableFacts& f, const config::Pipeline& p) {

@@ -12,6 +12,7 @@
 
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
+#include "relay/commands/migrate/lock_patience.hpp"
 #include "relay/commands/migrate/migrate.hpp"
 #include "relay/commands/migrate/view.hpp"
 
@@ -133,6 +134,7 @@ std::string said(const Target& target, const relay::MigrateReport& report) {
   out += report.applied.empty() ? ", nothing to do" : ", applied";
   for (const std::string& name : report.applied) out += " " + name;
   if (report.partitions_made > 0) out += ", " + std::to_string(report.partitions_made) + " partitions made";
+  if (report.days_left_out) out += ", days left out whose rows in the DEFAULT partition are too many";
   return out;
 }
 
@@ -144,7 +146,10 @@ Result<std::string> migrate_view(pg::Session& session, const relay::View& view,
   if (grants) {
     const auto rights = relay::render_view_grants(view);
     if (!rights) return failure(rights.error());
-    if (Status given = session.exec_script(*rights); !given) return failure(given.error());
+    const Status given = relay::with_patience(options.lock_patience, [&] {
+      return session.exec_script("SET LOCAL lock_timeout = '100ms';\n" + *rights);
+    });
+    if (!given) return failure(given.error());
   }
   return ", view " + view.name.quoted() + said(*change);
 }

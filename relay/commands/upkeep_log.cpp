@@ -24,10 +24,12 @@ void write_note(const log::Logger& logger, const relay::UpkeepNote& note) {
     case Event::default_empty:
       return logger.info("default_partition_empty", {{"partition", note.table}});
     case Event::default_large:
-      return logger.warn(
-          "partitions_not_made",
-          {{"why", "the DEFAULT partition is so large that inserts would wait for it"},
-           {"next", "SELECT outbox_ensure_partitions(7) in a quiet hour moves what is of days to come"}});
+      return logger.warn("partitions_not_made",
+                         {{"why", "the DEFAULT partition is so large that inserts would wait for it"},
+                          {"next",
+                           "in a quiet hour SELECT outbox_ensure_partitions(7, 10000000), until it answers "
+                           "0, moves what is of "
+                           "days to come"}});
     case Event::busy:
       return logger.debug("upkeep_put_off", {{"table", note.table}, {"why", "a lock was not had in time"}});
     case Event::failed:

@@ -74,6 +74,7 @@ void Upkeep::stop() {
 
 void Upkeep::begin() {
   wrong_ = false;
+  made_ = 0;
   pieces_.clear();
   pg::Connection::Options options;
   options.connect = options_.connect;
@@ -99,6 +100,7 @@ void Upkeep::begin() {
 
 void Upkeep::make_partitions() {
   if (options_.upkeep.partitions_ahead == 0) return look();
+  if (now() >= owned_until_) return made_partitions();
   pg::Params params;
   params.i32(options_.upkeep.partitions_ahead).text(options_.table.quoted());
   params.i64(options_.upkeep.default_bytes_max);
@@ -107,11 +109,17 @@ void Upkeep::make_partitions() {
       partitions_, std::move(params),
       [this](const pg::Rows& rows) {
         const auto made = rows.integer(0, 0);
-        if (made > 0) note(Event::partitions_made, made);
         if (made < 0) note(Event::default_large);
-        look();
+        if (made <= 0) return made_partitions();
+        made_ += made;
+        make_partitions();
       },
-      [this] { look(); });
+      [this] { made_partitions(); });
+}
+
+void Upkeep::made_partitions() {
+  if (const std::int64_t made = std::exchange(made_, 0); made > 0) note(Event::partitions_made, made);
+  look();
 }
 
 void Upkeep::look() {

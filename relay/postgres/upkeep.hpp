@@ -49,7 +49,8 @@ class Upkeep : public std::enable_shared_from_this<Upkeep> {
   using Next = std::function<void(const pg::Rows&)>;
 
   void begin();
-  void make_partitions();
+  void make_partitions();  // one a transaction
+  void made_partitions();
   void look();
   void looked(const pg::Rows& rows);
   void next();
@@ -73,6 +74,7 @@ class Upkeep : public std::enable_shared_from_this<Upkeep> {
   std::deque<Piece> pieces_;
   Piece piece_;
   std::set<std::string> kept_;  // days already told of; no more than there are
+  std::int64_t made_ = 0;       // partitions, in this round
   std::int64_t in_default_ = 0;
   UpkeepFigures figures_;
   bool wrong_ = false;

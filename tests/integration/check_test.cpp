@@ -181,7 +181,7 @@ TEST_CASE("check finds 10: partitions that nobody made") {
       FOR p IN SELECT i.inhrelid FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                WHERE i.inhparent = 'outbox_msg'::regclass AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'
       LOOP EXECUTE format('DROP TABLE %s', p); END LOOP;
-      PERFORM outbox_ensure_partitions(0); END $$)");
+      WHILE outbox_ensure_partitions(0) > 0 LOOP END LOOP; END $$)");
   finds(result, "table.partitions_ahead", "warning");
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "relay/commands/migrate/migrate.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/postgres.hpp"
 
 namespace outbox::test {
@@ -57,6 +58,18 @@ inline std::string ask(pg::Session& session, std::string_view sql, const pg::Par
     }
   }
   return out;
+}
+
+/// Daily partitions up to `days_ahead`, one a transaction, with patience for locks in use; how many were made.
+inline int make_partitions(pg::Session& session, int days_ahead) {
+  for (int made = 0;; ++made) {
+    Result<pg::Rows> one = failure(Error{});
+    eventually("the locks are had", [&] {
+      one = session.exec("SELECT outbox_ensure_partitions($1)", pg::Params{}.i32(days_ahead));
+      return one || one.error().code != "55P03";
+    });
+    if (must(std::move(one)).integer(0, 0) <= 0) return made;
+  }
 }
 
 /// The SQLSTATE with which `sql` is refused, or "accepted".

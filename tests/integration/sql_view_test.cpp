@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <future>
 
 #include "relay/commands/migrate/view.hpp"
 #include "sql_fixture.hpp"
@@ -322,6 +324,33 @@ TEST_CASE("whatever names and texts hold, they stay names and texts") {
             pg::Params{}.text(R"(it's \ "q" {{table}})")) == "x");
 }
 
+TEST_CASE("a view in use is replaced beside its writers: nobody waits long behind an open transaction") {
+  OutboxDatabase outbox;
+  make(outbox, view_of({"id=msg_id", "topic=topic", "payload=body"}));
+  const View wanted = view_of({"id=msg_id", "topic=topic", "payload=body", "type=header:eventType"});
+  const std::string insert = "INSERT INTO outboxevent (topic, payload) VALUES ('t', '1')";
+  auto idle = outbox.session();
+  must(idle.exec_script("BEGIN; " + insert));
+  std::atomic<bool> given_up = false;
+  std::future<void> writers = std::async(std::launch::async, [&] {
+    auto writer = outbox.session();
+    must(writer.exec_script("SET lock_timeout = '1s'"));
+    do {
+      CHECK(refusal(writer, insert) == "accepted");
+    } while (!given_up);
+  });
+  const auto refused = relay::make_view(outbox.sql(), wanted, {.lock_patience = Millis{3000}});
+  given_up = true;
+  writers.get();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == "55P03");
+  CHECK(refused.error().text().find("an open transaction uses what is to change") != std::string::npos);
+  CHECK(refusal(idle, insert) == "accepted");
+  auto end = std::async(std::launch::async, [&] { must(idle.exec_script("COMMIT")); });
+  CHECK(make(outbox, wanted) == ViewChange::replaced);
+  end.get();
+}
+
 TEST_CASE("days come and go beside a view, and a later migrate finds nothing to do") {
   OutboxDatabase outbox;
   make(outbox, view_of(debezium));
@@ -331,7 +360,7 @@ TEST_CASE("days come and go beside a view, and a later migrate finds nothing to 
   ask(sql, "UPDATE outbox_msg SET status = 'SENT', sent_at = now()");
   CHECK(must(relay::migrate(outbox.sql(), {.days_ahead = 9})).partitions_made == 2 * 2);
   ask(sql, "DROP TABLE " + day);
-  ask(sql, "SELECT outbox_ensure_partitions(9)");
+  CHECK(ask(sql, "SELECT outbox_ensure_partitions(9)") == "1");
   ask(sql, "ALTER TABLE outbox_msg ADD COLUMN later int");
   CHECK(refusal(sql, "INSERT INTO outboxevent (aggregatetype, payload) VALUES ('t', '1')") == "accepted");
   CHECK(must(relay::migrate(outbox.sql(), {})).applied.empty());

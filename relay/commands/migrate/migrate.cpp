@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "relay/commands/migrate/lock_patience.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
 #include "sql/queries/migrate.hpp"
 
@@ -135,6 +136,21 @@ Result<bool> apply_next(pg::Session& session, const MigrationScript& script, con
   return next.has_value();
 }
 
+// One a transaction, so that no lock is waited for while one is held.
+Status make_partitions(pg::Session& session, const MigrationScript& script, const MigrateOptions& options,
+                       MigrateReport& report) {
+  return with_patience(options.lock_patience, [&]() -> Status {
+    for (std::int64_t made = 1; made > 0;) {
+      const auto rows = session.exec(script.partitions());
+      if (!rows) return failure(rows.error());
+      made = rows->integer(0, 0);
+      report.partitions_made += made > 0 ? 1 : 0;
+      report.days_left_out = made < 0;
+    }
+    return {};
+  });
+}
+
 }  // namespace
 
 std::string_view to_string(BodyType type) noexcept {
@@ -182,12 +198,13 @@ Result<MigrateReport> migrate(pg::Session& session, const MigrateOptions& option
   for (const MigrationSet* set : *sets) report.sets.push_back({std::string(set->name), -1, 0});
   Result<bool> applied = true;
   while (*applied) {
-    applied = apply_next(session, *script, options, *sets, report);
-    if (!applied) return failure(applied.error());
+    const Status stepped = with_patience(options.lock_patience, [&]() -> Status {
+      applied = apply_next(session, *script, options, *sets, report);
+      return applied ? Status{} : failure(applied.error());
+    });
+    if (!stepped) return failure(stepped.error());
   }
-  const auto made = session.exec(script->partitions());
-  if (!made) return failure(made.error());
-  report.partitions_made = static_cast<int>(made->integer(0, 0));
+  if (Status made = make_partitions(session, *script, options, report); !made) return failure(made.error());
   return report;
 }
 
@@ -204,7 +221,7 @@ Result<std::string> render(const MigrateOptions& options) {
       out += ";\nCOMMIT;\n";
     }
   }
-  return out + "\n" + script->partitions() + ";\n";
+  return out + "\n" + script->partitions_all() + ";\n";
 }
 
 Result<std::string> render_grants(const MigrateOptions& options) {
@@ -220,7 +237,10 @@ Result<std::string> render_grants(const MigrateOptions& options) {
 Status apply_grants(pg::Session& session, const MigrateOptions& options) {
   const auto text = render_grants(options);
   if (!text) return failure(text.error());
-  return session.transaction([&](pg::Session& s) { return s.exec_script(*text); });
+  return with_patience(options.lock_patience, [&] {
+    return session.transaction(
+        [&](pg::Session& s) { return s.exec_script("SET LOCAL lock_timeout = '100ms';\n" + *text); });
+  });
 }
 
 }  // namespace outbox::relay

@@ -28,6 +28,7 @@ struct MigrateOptions {
   int days_ahead = 7;               ///< daily partitions made ahead; 0 to 366
   std::vector<std::string> only{};  ///< these sets; empty: those that are applied by default
   std::vector<std::string> with{};  ///< and these
+  Millis lock_patience{30'000};     ///< for locks of tables in use, each asked for 100 ms at a time
   const MigrationSets* known =
       nullptr;  ///< not the program's own: for tests of the machinery; nullptr: migration_sets()
 };
@@ -45,10 +46,12 @@ struct MigrateReport {
   std::vector<Set> sets;             ///< those of the call, in order
   std::vector<std::string> applied;  ///< "outbox/lanes": the migrations this call applied, in order
   int partitions_made = 0;
+  bool days_left_out =
+      false;  ///< the DEFAULT partition holds too many rows of them to move beside the traffic
 };
 
 /// Shape: idempotent; a second caller at the same time waits (30 s at most) and then finds nothing left to
-/// do. Errors: a lock could not be had in time: retry. fatal: no such set; the database is newer than this
+/// do. Errors: a lock could not be had within lock_patience: retry. fatal: no such set; the database is newer than this
 /// program; a recorded migration has another checksum; the schema holds another outbox table or another body
 /// type; no privilege; server older than 15. What earlier migrations of the call did stays. Source:
 /// sql/migrations, sql/queries/migrate_*.sql

@@ -61,6 +61,9 @@ std::string MigrationScript::record(const MigrationSet& set, const Migration& mi
 std::string MigrationScript::partitions() const {
   return fill(sql::queries::migrate_partitions);
 }
+std::string MigrationScript::partitions_all() const {
+  return fill(sql::queries::migrate_partitions_all);
+}
 std::string MigrationScript::grants(const MigrationSet& set) const {
   return fill(set.grants);
 }

@@ -23,7 +23,8 @@ class MigrationScript {
   [[nodiscard]] std::string applied() const;
   [[nodiscard]] std::string step(const Migration& migration) const;
   [[nodiscard]] std::string record(const MigrationSet& set, const Migration& migration) const;
-  [[nodiscard]] std::string partitions() const;
+  [[nodiscard]] std::string partitions() const;      ///< one of them
+  [[nodiscard]] std::string partitions_all() const;  ///< of tables that nobody uses yet
   [[nodiscard]] std::string grants(const MigrationSet& set) const;
 
  private:

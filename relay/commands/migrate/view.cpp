@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "relay/commands/migrate/lock_patience.hpp"
 #include "relay/commands/migrate/migration_script.hpp"
 #include "relay/commands/migrate/view_script.hpp"
 #include "sql/queries/migrate.hpp"
@@ -75,7 +76,7 @@ Result<ViewChange> make_view(pg::Session& session, const View& view, const Migra
   const auto migration = MigrationScript::of(options);
   if (!migration) return failure(migration.error());
   ViewChange change = ViewChange::none;
-  const Status done = session.transaction([&](pg::Session& s) -> Status {
+  const auto made_once = [&](pg::Session& s) -> Status {
     if (Status begun = s.exec_script(migration->begin()); !begun) return begun;
     if (Status found = check_targets(s, view, options.table); !found) return found;
     const auto old = standing(s, view.name);
@@ -93,7 +94,8 @@ Result<ViewChange> make_view(pg::Session& session, const View& view, const Migra
       if (Status granted = s.exec_script(grant); !granted) return granted;
     }
     return {};
-  });
+  };
+  const Status done = with_patience(options.lock_patience, [&] { return session.transaction(made_once); });
   if (!done) return failure(done.error());
   return change;
 }

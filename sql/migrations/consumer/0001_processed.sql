@@ -103,15 +103,18 @@ REVOKE ALL ON FUNCTION {{schema}}.inbox_forgettable(regclass, timestamptz) FROM 
 -- Drops one partition and raises the low-water mark of those who had rows in it, in one transaction; what waits for an
 -- operator moves to the DEFAULT partition first. It looks again once it has the lock: before, a row can slip in.
 -- A consumer inserts first and reads its mark in a later statement: it either holds this up, or sees the new mark.
--- Locks: ACCESS EXCLUSIVE on processed_msgs and the partition, waiting no longer than lock_timeout (55P03).
+-- Locks: ACCESS EXCLUSIVE on processed_msgs, waited for 100 ms at most since every message waits behind that; then on its DEFAULT
+-- partition and the partition, at once or not at all: nobody is waited for while others wait. 55P03: call again later.
 CREATE FUNCTION {{schema}}.inbox_forget(part regclass, high timestamptz) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' SET enable_seqscan = off
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' SET enable_seqscan = off
 AS $outbox$
 DECLARE
   parent CONSTANT regclass := to_regclass(format('%I.processed_msgs', {{schema_literal}}));
 BEGIN
+  PERFORM set_config('synchronous_commit', 'local', true);  -- the messages must not wait for a standby that is away
   LOCK TABLE ONLY {{schema}}.processed_msgs IN ACCESS EXCLUSIVE MODE;
-  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', part);
+  LOCK TABLE {{schema}}.processed_msgs_default IN ACCESS EXCLUSIVE MODE NOWAIT;
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', part);
   IF NOT {{schema}}.inbox_forgettable(part, high) THEN
     RETURN false;
   END IF;
@@ -149,8 +152,9 @@ REVOKE ALL ON FUNCTION {{schema}}.inbox_purge(text, timestamptz) FROM PUBLIC;
 
 -- The upkeep of processed_msgs: makes partitions ahead, drops those that every consumer with rows in them may forget
 -- (32 a call), and takes the same out of the DEFAULT partition. Safe to repeat and to call from many sessions: one works,
--- the others answer at once with busy. `waiting` counts what a lock held up for two seconds: call again later. Ids without
--- a time are never forgotten here.
+-- the others answer at once with busy. A call that made a partition did nothing else: call again at once, so that no lock is
+-- waited for while one is held. `waiting` counts what a lock held up: call again later. Ids without a time are never
+-- forgotten here.
 -- Locks: an advisory lock of the transaction; those of outbox_ensure_partitions and inbox_forget.
 CREATE FUNCTION {{schema}}.inbox_maintain(
   days_ahead int DEFAULT 7,
@@ -169,10 +173,13 @@ BEGIN
     RETURN;
   END IF;
   BEGIN
-    made := {{schema}}.outbox_ensure_partitions(days_ahead);
+    made := greatest({{schema}}.outbox_ensure_partitions(days_ahead), 0);
   EXCEPTION WHEN lock_not_available THEN
     waiting := waiting + 1;
   END;
+  IF made > 0 THEN
+    RETURN;
+  END IF;
   FOR c IN SELECT r.consumer, date_trunc('day', now() - r.horizon) AS below
            FROM {{schema}}.inbox_consumer r WHERE r.horizon IS NOT NULL ORDER BY r.consumer LOOP
     purged := purged + {{schema}}.inbox_purge(c.consumer, c.below);

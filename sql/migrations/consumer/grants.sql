@@ -8,7 +8,7 @@ GRANT SELECT, INSERT, UPDATE ON {{schema}}.processed_msgs, {{schema}}.dead_msgs,
                                 {{schema}}.inbox_seq, {{schema}}.inbox_version, {{schema}}.inbox_offset
   TO outbox_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{schema}}.inbox_parked_key TO outbox_consumer;
-GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int) TO outbox_consumer;
+GRANT EXECUTE ON FUNCTION {{schema}}.outbox_ensure_partitions(int, int) TO outbox_consumer;
 GRANT EXECUTE ON FUNCTION {{schema}}.inbox_maintain(int) TO outbox_consumer, outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.inbox_dead_retry(bigint), {{schema}}.inbox_dead_discard(bigint, text),
                           {{schema}}.inbox_purge_timeless(bigint, text, uuid, timestamptz, int)

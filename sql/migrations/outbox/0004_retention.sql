@@ -100,8 +100,9 @@ REVOKE ALL ON FUNCTION {{schema}}.outbox_partition_kept_by(regclass, timestamptz
 -- 'recent'. 55P03: a lock could not be had in time; nothing happened, call again later. Call it as a transaction of its own.
 -- The lock comes first and the check after it, in a later statement: what was committed while the lock was waited for is
 -- seen, and nothing can come after. The look before it is for free: it spares the inserts the lock where it would be in vain.
--- Locks: ACCESS EXCLUSIVE on the table, its DEFAULT partition and the partition, each waited for 100 ms at most, since every
--- insert waits behind that; held for a few index look-ups and the drop.
+-- Locks: ACCESS EXCLUSIVE on the table, waited for 100 ms at most, since every insert waits behind that; then on its DEFAULT
+-- partition and the partition, at once or not at all: nobody is waited for while others wait. Held for a few index look-ups
+-- and the drop.
 CREATE FUNCTION {{schema}}.outbox_drop_partition(part regclass, replay_window interval) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
 AS $outbox$
@@ -135,9 +136,9 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'local', true);
   EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', parent);
   IF fallback IS NOT NULL THEN
-    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', fallback);
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', fallback);
   END IF;
-  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', part);
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', part);
   kept_by := {{schema}}.outbox_partition_kept_by(part, since);
   IF kept_by <> 'nothing' THEN
     RETURN kept_by;

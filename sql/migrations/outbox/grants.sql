@@ -32,7 +32,7 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_release(text, text, text, text),
                           {{schema}}.outbox_drop_partition(regclass, interval)
   TO outbox_relay, outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_operation_begin(text, jsonb, text, text),
-                          {{schema}}.outbox_ensure_partitions(int) TO outbox_relay;
+                          {{schema}}.outbox_ensure_partitions(int, int) TO outbox_relay;
 
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;

@@ -8,4 +8,4 @@ GRANT USAGE ON SCHEMA {{schema}} TO outbox_operator, outbox_monitor;
 GRANT SELECT ON {{schema}}.outbox_migration TO outbox_operator, outbox_monitor;
 GRANT SELECT ON {{schema}}.outbox_operation TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_operation_begin(text, jsonb, text, text),
-                          {{schema}}.outbox_ensure_partitions(int) TO outbox_operator;
+                          {{schema}}.outbox_ensure_partitions(int, int) TO outbox_operator;

@@ -1,9 +1,11 @@
 -- First in every transaction of `outboxd migrate`: one migrator at a time per schema, and a place to record what was applied.
 -- Filled in: schema, schema_literal. Parameters: none. Index: none.
--- Locks: an advisory lock of the transaction; whoever comes second waits at most 30 s, then gets 55P03.
+-- Locks: an advisory lock of the transaction; whoever comes second waits at most 30 s, then gets 55P03. Every later one is asked
+-- for 100 ms at most, since every statement that comes later waits behind it.
 SET LOCAL search_path = pg_catalog;
 SET LOCAL lock_timeout = '30s';
 SELECT pg_advisory_xact_lock(hashtextextended('outboxd migrate', hashtext({{schema_literal}})));
+SET LOCAL lock_timeout = '100ms';
 DO $outbox$
 BEGIN
   IF current_setting('server_version_num')::int < 150000 THEN
