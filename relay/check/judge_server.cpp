@@ -4,6 +4,8 @@ namespace outbox::relay {
 namespace {
 
 constexpr std::int64_t version_needed = 150000;
+constexpr double notify_queue_max = 0.1;
+constexpr double hints_end_at = 0.5;  // outbox_hints_fit()
 
 std::string seconds(std::chrono::nanoseconds t) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(t).count()) + " s";
@@ -130,6 +132,17 @@ Finding replication(const ServerFacts& f) {
           "bring the standby back, or take it out of synchronous_standby_names"};
 }
 
+Finding notify_queue(const ServerFacts& f) {
+  const std::string is = "the server's queue of notifications is " +
+                         std::to_string(static_cast<int>(f.notify_queue * 100)) + " % full";
+  if (f.notify_queue < notify_queue_max) return good("postgres.notify_queue", is);
+  return {
+      "postgres.notify_queue", f.notify_queue < hints_end_at ? Severity::warning : Severity::error,
+      is + ": from 50 % on inserts send no hint, so that no COMMIT fails for one, and rows wait for the next "
+           "poll; at 100 % every other NOTIFY of the server fails",
+      "a session that listens holds it up with a long transaction: pg_stat_activity shows it; end it"};
+}
+
 Finding role(const ServerFacts& f) {
   if (!f.superuser) return good("postgres.role", "no superuser");
   return {"postgres.role", Severity::warning,
@@ -151,6 +164,7 @@ Findings judge_server(const ServerFacts& facts, const config::Pipeline& pipeline
           slots(facts),
           wal_level(facts),
           replication(facts),
+          notify_queue(facts),
           role(facts)};
 }
 

@@ -48,6 +48,7 @@ Result<ServerFacts> read_server_facts(pg::Session& session) {
   facts.wal_level = rows->text(0, 14);
   facts.standbys_wanted = rows->text(0, 15);
   facts.standbys_in_sync = rows->integer(0, 16);
+  facts.notify_queue = static_cast<double>(rows->integer(0, 17)) / 1e6;
   return facts;
 }
 

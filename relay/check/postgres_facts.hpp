@@ -32,6 +32,7 @@ struct ServerFacts {
   std::string wal_level = "replica";
   std::string standbys_wanted{};  ///< synchronous_standby_names
   std::int64_t standbys_in_sync = 0;
+  double notify_queue = 0;  ///< how full the server's queue of notifications is: 0 to 1
 };
 
 struct TableFacts {

@@ -112,6 +112,7 @@ void collect_survey(std::string_view name, const SurveyFigures& s, MonoTime now,
     out.add(metric("outboxd_partitions_ahead_seconds"), {name}, seconds(*facts.partitions_ahead));
   out.add(metric("outboxd_default_partition_bytes"), {name}, facts.default_partition_bytes);
   out.add(metric("outboxd_xmin_age_transactions"), {name}, facts.xmin_age);
+  out.add(metric("outboxd_notify_queue_ratio"), {name}, facts.notify_queue);
   if (facts.horizon && facts.horizon->open.value_or(holder_shown_after) >= holder_shown_after)
     out.add(metric("outboxd_xmin_holder_transactions"), {name, facts.horizon->kind, facts.horizon->name},
             facts.horizon->transactions);

@@ -181,6 +181,10 @@ inline constexpr std::array metric_table{
         "outboxd_xmin_age_transactions", MetricType::gauge, "transactions", "pipeline",
         "How far back the oldest transaction, slot or prepared transaction holds vacuum; dead index entries "
         "pile up behind it."},
+    MetricFacts{
+        "outboxd_notify_queue_ratio", MetricType::gauge, "ratio", "pipeline",
+        "How full the server's queue of notifications is. From 0.5 on no hint is sent, so that no COMMIT "
+        "fails for one, and rows wait for the next poll."},
     MetricFacts{"outboxd_survey_age_seconds", MetricType::gauge, "seconds", "pipeline",
                 "How old the survey is that the figures above come from."},
     MetricFacts{"outboxd_survey_seconds", MetricType::gauge, "seconds", "pipeline",

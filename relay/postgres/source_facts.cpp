@@ -32,6 +32,19 @@ Status check_found(std::string_view kind, const std::string& name, std::string_v
     return failure(Disposition::fatal, "the server is a standby, it cannot record what was sent", "25006",
                    "let postgres.uri name the primary, or add target_session_attrs=primary");
   }
+  if (kind == "encoding" && name != "UTF8") {
+    return failure(
+        Disposition::fatal,
+        "the database's encoding is " + name + ": it must be UTF8, which is what Kafka gets", "22P05",
+        "make a database of that encoding (createdb -T template0 -E UTF8) and move what is in this "
+        "one there");
+  }
+  if (kind == "guarded") {
+    return failure(Disposition::fatal,
+                   "row level security is on for \"" + name +
+                       "\", and this role is subject to it: rows may be hidden from the relay",
+                   "42501", "ALTER ROLE … BYPASSRLS, or ALTER TABLE … DISABLE ROW LEVEL SECURITY");
+  }
   if (kind == "schema" && is.empty()) return missing("there is no schema \"" + name + "\"");
   return {};
 }
@@ -74,7 +87,7 @@ Status check_partition_column(const Columns& columns, const pg::TableName& table
   if (column == columns.end())
     return failure(Disposition::fatal, which + " is missing", "42703",
                    "ALTER TABLE " + table.quoted() + " ADD COLUMN … int, or correct the name");
-  if (column->second != "integer" && column->second != "smallint")
+  if (column->second != "int4" && column->second != "int2")
     return failure(Disposition::fatal, which + " is of type " + column->second, "42804",
                    "it must be integer or smallint");
   return {};
@@ -89,7 +102,7 @@ Result<SourceFacts> read_facts(const pg::Rows& rows, const pg::TableName& table,
   for (int row = 0; row < rows.size(); ++row) {
     const std::string_view kind = rows.text(row, 0);
     const std::string name(rows.text(row, 1));
-    const std::string_view is = rows.text(row, 2);
+    const std::string_view is = rows.text_or_null(row, 2).value_or("");
     if (auto found = check_found(kind, name, is); !found) return failure(found.error());
     if (kind == "relation" && is.empty()) {
       return missing("there is no table " + pg::TableName{table.schema, name}.quoted());

@@ -56,6 +56,7 @@ void read_storage(const pg::Rows& rows, SurveyFacts& facts) {
   if (!rows.is_null(0, 0)) facts.partitions_ahead = Millis{rows.integer(0, 0)};
   facts.default_partition_bytes = rows.integer(0, 1);
   facts.xmin_age = rows.integer(0, 2);
+  facts.notify_queue = static_cast<double>(rows.integer(0, 3)) / 1e6;
 }
 
 }  // namespace outbox::relay

@@ -72,6 +72,7 @@ struct SurveyFacts {
   std::optional<Millis> partitions_ahead{};  ///< none: the table is not partitioned by day
   std::int64_t default_partition_bytes = 0;
   std::int64_t xmin_age = 0;               ///< transactions; of what this role may see
+  double notify_queue = 0;                 ///< how full the server's queue of notifications is: 0 to 1
   std::optional<HorizonHolder> horizon{};  ///< the oldest
 };
 

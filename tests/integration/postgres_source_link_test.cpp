@@ -58,6 +58,44 @@ TEST_CASE("what is wrong with a table is named: schema, neighbour, column, type,
   CHECK(other.error().text().find("no schema \"nowhere\"") != std::string::npos);
 }
 
+TEST_CASE("row level security that may hide rows is refused by name at start, of a partition too") {
+  PostgresWorld world;
+  auto relay_session = world.database().session("outbox_relay");
+  const auto refused = [&] {
+    const auto facts = relay::inspect(relay_session, world.table());
+    return facts ? "" : facts.error().text();
+  };
+  CHECK(refused() == "");
+  for (const std::string table : {"outbox_msg", "outbox_msg_default", "outbox_hold", "outbox_lease"}) {
+    CAPTURE(table);
+    world.sql("ALTER TABLE " + table + " ENABLE ROW LEVEL SECURITY");
+    CHECK(refused().find("row level security is on for \"" + table + "\"") != std::string::npos);
+    CHECK(complaint(world).empty());  // who is exempt sees all
+    world.sql("ALTER TABLE " + table + " DISABLE ROW LEVEL SECURITY");
+  }
+  CHECK(refused() == "");
+}
+
+TEST_CASE(
+    "row level security that is switched on while the relay runs is an error, and never an empty queue") {
+  PostgresWorld world;
+  world.sql("INSERT INTO outbox_msg (topic) VALUES ('t')");
+  world.sql("ALTER TABLE outbox_msg ENABLE ROW LEVEL SECURITY");
+  const auto answer = ask<relay::Batch>(
+      world, [&](auto done) { world.source().claim(request_for(relay::Look::flat), std::move(done)); });
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().text().find("row-level security") != std::string::npos);
+  world.sql("ALTER TABLE outbox_msg DISABLE ROW LEVEL SECURITY");
+  CHECK(claim(world).rows.size() == 1);
+}
+
+TEST_CASE("what a server displays as its operators like is read all the same") {
+  PostgresWorld world;
+  world.sql("ALTER TABLE outbox_msg ADD COLUMN shelf int");
+  must(world.session().exec("SET quote_all_identifiers = on"));
+  CHECK(complaint(world, "shelf").empty());
+}
+
 TEST_CASE("a partition column that is missing, of another type, or outboxd's own is named") {
   PostgresWorld world;
   world.sql(

@@ -100,6 +100,13 @@ TEST_CASE("what the relay could not send, or could not file, is refused at the i
   CHECK(insert("msg_key", "repeat('k', 2049)") == "23514");
   CHECK(insert("available_at", "'infinity'") == "23514");
   CHECK(insert("created_at", "'-infinity'") == "23514");
+  for (const std::string time : {"10000-01-01 00:00:00+00", "294276-12-31", "0001-12-31 23:59:59+00 BC"}) {
+    CAPTURE(time);
+    CHECK(insert("created_at", "'" + time + "'") == "23514");
+    CHECK(insert("available_at", "'" + time + "'") == "23514");
+  }
+  CHECK(insert("created_at", "'9999-12-31 23:59:59.999999+00'") == "accepted");
+  CHECK(insert("created_at", "'0001-01-01 00:00:00+00'") == "accepted");
   CHECK(insert("body", "'{'") == "22P02");
   for (const std::string headers :
        {"[]", "1", "null", R"("a")", R"({"a":1})", R"({"a":null})", R"({"a":["b"]})", R"({"a":{}})",

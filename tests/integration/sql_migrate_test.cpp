@@ -257,6 +257,33 @@ TEST_CASE("a name that would end a function's body is refused before anything ru
   CHECK(ask(session, "SELECT to_regclass('outbox_migration')") == "null");
 }
 
+TEST_CASE("a database of another encoding is refused by name, and nothing is made in it") {
+  const TestDatabase base;
+  auto admin = base.session();
+  const std::string name = ask(admin, "SELECT current_database() || '_latin1'");
+  must(admin.exec("CREATE DATABASE " + name + " TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'"));
+  {
+    const std::string uri = base.uri();
+    const auto at = uri.find(ask(admin, "SELECT current_database()"));
+    REQUIRE(at != std::string::npos);
+    auto session = must(pg::Session::connect(
+        {.uri = std::string(uri).replace(at, name.size() - std::string_view("_latin1").size(), name)}));
+    const auto refused = relay::migrate(session, {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().text().find("is LATIN1: it must be UTF8") != std::string::npos);
+    CHECK(ask(session, "SELECT count(*) FROM pg_class WHERE relname LIKE 'outbox%'") == "0");
+  }
+  must(admin.exec("DROP DATABASE " + name + " WITH (FORCE)"));
+}
+
+TEST_CASE("settings of how names are displayed change nothing") {
+  const TestDatabase database;
+  auto session = database.session();
+  must(session.exec("SET quote_all_identifiers = on"));
+  must(relay::migrate(session, {}));
+  CHECK(must(relay::migrate(session, {})).applied.empty());
+}
+
 TEST_CASE("the body type's name is read as it is written") {
   for (const auto type : {BodyType::json, BodyType::jsonb, BodyType::text, BodyType::bytea}) {
     CHECK(relay::parse_body_type(to_string(type)) == type);

@@ -143,6 +143,26 @@ TEST_CASE("the trigger's rights can't be borrowed through a search_path or a tem
   CHECK(ear.heard() == 1);
 }
 
+TEST_CASE("no hint is sent while another program fills the server's queue of notifications") {
+  OutboxDatabase outbox;
+  Ear ear(outbox);
+  sleep_for(outbox, Millis{60'000});
+  ask(outbox.sql(), insert_one);
+  CHECK(ear.heard() == 1);
+  // As large a share of the queue's 8 GB as a test can fill: 20 pages.
+  must(outbox.sql().exec_script(
+      "CREATE OR REPLACE FUNCTION outbox_hints_fit() RETURNS boolean LANGUAGE sql VOLATILE "
+      "RETURN pg_notification_queue_usage() < 0.00002"));
+  auto listener = outbox.session();
+  must(listener.exec("LISTEN other"));
+  must(listener.exec_script("BEGIN; SELECT 1"));
+  ask(outbox.sql(), "SELECT count(pg_notify('other', g || repeat('x', 7900))) FROM generate_series(1, 60) g");
+  CHECK(ask(outbox.sql(), "SELECT outbox_hints_fit()") == "f");
+  CHECK(test::refusal(outbox.sql(), insert_one) == "accepted");
+  CHECK(ear.heard() == 0);
+  must(listener.exec_script("COMMIT; UNLISTEN *"));
+}
+
 TEST_CASE("declaring oneself asleep writes nothing that has to be flushed") {
   OutboxDatabase outbox;
   must(outbox.sql().exec_script("BEGIN"));

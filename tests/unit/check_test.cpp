@@ -61,6 +61,11 @@ TEST_CASE("faults of a server are found: old version, standby, fsync off, clock,
   f.standbys_wanted = "away";
   f.sees_others = false;
   CHECK(of(judge_server(f, pipeline(), limits), "postgres.replication") == Severity::note);
+  f = fit_server();
+  f.notify_queue = 0.2;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.notify_queue") == Severity::warning);
+  f.notify_queue = 0.5;
+  CHECK(of(judge_server(f, pipeline(), limits), "postgres.notify_queue") == Severity::error);
 }
 
 TEST_CASE(

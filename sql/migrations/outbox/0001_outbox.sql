@@ -19,7 +19,8 @@ CREATE DOMAIN {{schema}}.outbox_headers AS jsonb
 CREATE DOMAIN {{schema}}.outbox_status AS text COLLATE "C"
   CONSTRAINT outbox_status_known CHECK (VALUE IN ('PENDING', 'SENT', 'HELD', 'DEAD', 'CANCELLED', 'DISCARDED'));
 CREATE DOMAIN {{schema}}.outbox_moment AS timestamptz
-  CONSTRAINT outbox_moment_finite CHECK (isfinite(VALUE));
+  -- Times are sent with four digits for the year. Neither 'infinity' nor '-infinity' is within.
+  CONSTRAINT outbox_moment_in_years_1_to_9999 CHECK (VALUE >= '0001-01-01 00:00:00+00' AND VALUE < '10000-01-01 00:00:00+00');
 
 -- The outbox.
 CREATE TABLE {{table}} (
@@ -86,14 +87,22 @@ $outbox$;
 -- "awake" after a crash of the server.
 CREATE UNLOGGED SEQUENCE {{schema}}.outbox_asleep AS bigint CACHE 1;
 
+-- Whether a hint may be sent. The whole server has one queue of notifications, which any program fills that listens and stays
+-- in a transaction; once it is full every transaction that sends one fails at its COMMIT. Half of it is left to others.
+CREATE FUNCTION {{schema}}.outbox_hints_fit() RETURNS boolean
+LANGUAGE sql VOLATILE
+RETURN pg_notification_queue_usage() < 0.5;
+REVOKE ALL ON FUNCTION {{schema}}.outbox_hints_fit() FROM PUBLIC;
+
 -- A NOTIFY takes a lock of the whole database at commit: sent only while the relay says it sleeps. It is a hint, the
--- relay's poll is the truth. SECURITY DEFINER: the application may INSERT and nothing else.
+-- relay's poll is the truth: no payment fails for it. SECURITY DEFINER: the application may INSERT and nothing else.
 CREATE FUNCTION {{schema}}.outbox_wake() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $outbox$
 BEGIN
   -- Half the cost of selecting last_value, which would be planned and run as a query; null where it was never set.
-  IF pg_sequence_last_value({{asleep_literal}}::regclass) > date_part('epoch', clock_timestamp()) * 1000 THEN
+  IF pg_sequence_last_value({{asleep_literal}}::regclass) > date_part('epoch', clock_timestamp()) * 1000
+     AND {{schema}}.outbox_hints_fit() THEN
     PERFORM pg_notify('outbox_msg', '');
   END IF;
   RETURN NULL;

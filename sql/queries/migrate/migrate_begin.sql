@@ -12,6 +12,11 @@ BEGIN
     RAISE EXCEPTION 'PostgreSQL 15 or later is needed, this is %', current_setting('server_version')
       USING ERRCODE = 'feature_not_supported';
   END IF;
+  IF current_setting('server_encoding') <> 'UTF8' THEN
+    RAISE EXCEPTION 'the encoding of database % is %: it must be UTF8, which is what Kafka gets', current_database(),
+      current_setting('server_encoding') USING ERRCODE = 'feature_not_supported',
+      HINT = 'make a database of that encoding (createdb -T template0 -E UTF8) and move what is in this one there';
+  END IF;
   IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = {{schema_literal}}) THEN
     CREATE SCHEMA {{schema}};
   END IF;

@@ -20,4 +20,5 @@ SELECT current_setting('server_version_num')::int AS version,
         WHERE NOT active AND restart_lsn IS NOT NULL) AS idle_slots,
        current_setting('wal_level') AS wal_level,
        current_setting('synchronous_standby_names') AS standbys_wanted,
-       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS standbys_in_sync
+       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS standbys_in_sync,
+       (pg_notification_queue_usage() * 1000000)::bigint AS notify_queue_ppm

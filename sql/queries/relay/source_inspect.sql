@@ -1,9 +1,10 @@
--- What the source finds: one row for the server, the schema, each relation it needs and each column of the outbox table, and
--- how the table numbers its rows.
--- Parameters: $1 text schema · $2 text table, both unquoted. Locks: none. Index: catalogs.
--- Columns: kind (server, schema, relation, column, numbering), name, is (primary or standby; the column's type; transaction_first;
---   empty: missing, or another numbering),
---   lacks (the privileges the role lacks, comma-separated; null: none).
+-- What the source finds: one row for the server, its encoding, the schema, each relation it needs and each column of the outbox
+-- table, and how the table numbers its rows.
+-- Parameters: $1 text schema, $2 text table, both unquoted. Locks: none. Index: catalogs.
+-- Columns: kind (server, encoding, schema, relation, guarded, column, numbering), name, is (primary or standby; the column's type;
+--   transaction_first; empty: missing, or another numbering),
+--   lacks (the privileges the role lacks, comma-separated; null: none). guarded: a relation, or a partition, of which row level
+--   security may hide rows from this role. Types by their names in the catalog: what is displayed depends on settings.
 WITH wanted (name, privileges) AS (
   VALUES ($2::text, ARRAY['SELECT', 'UPDATE']),
          ('outbox_hold', ARRAY['SELECT', 'INSERT', 'UPDATE']),
@@ -20,6 +21,8 @@ found AS (
 SELECT 'server' AS kind, version() AS name, CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS "is",
        NULL::text AS lacks
 UNION ALL
+SELECT 'encoding', current_setting('server_encoding'), NULL, NULL
+UNION ALL
 SELECT 'schema', $1::text, CASE WHEN n.oid IS NULL THEN '' ELSE 'schema' END,
        CASE WHEN NOT has_schema_privilege(n.oid, 'USAGE') THEN 'USAGE' END
   FROM (VALUES (1)) one LEFT JOIN pg_namespace n ON n.nspname = $1::text
@@ -29,16 +32,23 @@ UNION ALL
   FROM found f
  ORDER BY f.name <> $2::text)
 UNION ALL
-SELECT 'column', a.attname::text, format_type(a.atttypid, a.atttypmod), NULL
+SELECT 'guarded', c.relname::text, NULL, NULL
+  FROM (SELECT f.oid FROM found f UNION SELECT p.relid FROM found f, pg_partition_tree(f.oid) p WHERE f.name = $2::text) t
+  JOIN pg_class c ON c.oid = t.oid
+ WHERE c.relkind IN ('r', 'p') AND row_security_active(c.oid)
+UNION ALL
+SELECT 'column', a.attname::text, CASE WHEN y.typnamespace = 'pg_catalog'::regnamespace THEN y.typname::text
+                                       ELSE format_type(a.atttypid, a.atttypmod) END, NULL
   FROM found f
   JOIN pg_attribute a ON a.attrelid = f.oid AND a.attnum > 0 AND NOT a.attisdropped
+  JOIN pg_type y ON y.oid = a.atttypid
  WHERE f.name = $2::text
 UNION ALL
 -- transaction_first: a row's transaction has its number before the row draws its id. Columns are computed in their order, ids
 -- are drawn one by one, by the table alone, and no subscription brings rows with ids of elsewhere.
 SELECT 'numbering', f.name,
        CASE WHEN i.attidentity = 'a' AND x.attnum < i.attnum AND s.seqcache = 1
-                 AND pg_get_expr(d.adbin, d.adrelid) LIKE '%pg_current_xact_id()'
+                 AND replace(pg_get_expr(d.adbin, d.adrelid), '"', '') LIKE '%pg_current_xact_id()'
                  AND NOT EXISTS (SELECT FROM pg_subscription_rel r
                                   WHERE r.srrelid = f.oid
                                      OR r.srrelid IN (SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = f.oid))
