@@ -82,7 +82,7 @@ class Loop {
     Params params;
     params.i16s(shards_of(lane)).i32(batch_rows / shards_of_lane).i64(batch_bytes / shards_of_lane);
     params.i16(-1).i64(0).null().text(source);
-    params.i64s(std::vector<std::int64_t>(shards_of_lane)).i64(-1);  // no floors
+    params.i64s(std::vector<std::int64_t>(shards_of_lane)).i64(-1).uuids({});  // no floors
     return params;
   }
   static Params plain_params(std::int16_t lane) {
@@ -94,6 +94,7 @@ class Loop {
   static relay::SentRow sent(const Rows& rows, int i, std::int16_t lane) {
     const pg::Tid tid = rows.tid(i, 1);
     return {.id = relay::RowId{rows.integer(i, 2)},
+            .msg_id = rows.uuid(i, 5),
             .address = {static_cast<std::uint32_t>(rows.integer(i, 0)), tid.block, tid.offset},
             .generation = static_cast<std::int32_t>(rows.integer(i, 4)),
             .lease = {relay::LaneId{lane}, relay::Epoch{1}},

@@ -23,9 +23,10 @@ json server_json(const std::optional<MonoTime>& down, const std::string& error, 
 }
 
 json counters_json(const Counters& c) {
-  return {{"claimed", c.claimed}, {"published", c.published}, {"acked", c.acked},
-          {"marked", c.marked},   {"dead", c.dead},           {"held", c.held},
-          {"dropped", c.dropped}, {"lane_lost", c.lane_lost}, {"producers", c.producers}};
+  return {{"claimed", c.claimed},    {"published", c.published}, {"acked", c.acked},
+          {"marked", c.marked},      {"dead", c.dead},           {"held", c.held},
+          {"dropped", c.dropped},    {"lane_lost", c.lane_lost}, {"replaced", c.replaced},
+          {"producers", c.producers}};
 }
 
 json stopped_json(const std::vector<StoppedLane>& lanes) {

@@ -49,13 +49,15 @@ Result<std::vector<Lanes>> lanes_of(pg::Session& session, const pg::TableName& t
 Result<std::int64_t> unmarked(pg::Session& session, const pg::TableName& table,
                               const std::vector<relay::LedgerRow>& entry) {
   std::vector<std::int64_t> ids;
+  std::vector<Uuid> msg_ids;
   std::vector<std::int32_t> generations;
   for (const relay::LedgerRow& row : entry) {
     ids.push_back(row.id.value);
+    msg_ids.push_back(row.msg_id);
     generations.push_back(row.generation);
   }
   const auto sql = pg::fill_template(sql::queries::ledger_unmarked, {{"table", table.quoted()}});
-  const auto rows = session.exec(sql, pg::Params{}.i64s(ids).i32s(generations));
+  const auto rows = session.exec(sql, pg::Params{}.i64s(ids).uuids(msg_ids).i32s(generations));
   if (!rows) return failure(rows.error());
   return rows->integer(0, 0);
 }

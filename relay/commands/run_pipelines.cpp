@@ -133,6 +133,7 @@ relay::AdminOptions admin_options(const config::Config& config) {
 // A lane whose transaction waits for a partition that is away keeps its rows: the others must still have
 // room.
 void share_out(relay::ClaimLimits& limits) {
+  limits.batch_rows = std::min(limits.batch_rows, relay::ledger_rows_max);
   const std::int64_t lanes = limits.lanes + 1;
   limits.in_flight_rows = std::max(limits.in_flight_rows, lanes * limits.batch_rows);
   limits.batch_bytes =

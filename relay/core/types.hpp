@@ -23,6 +23,15 @@ using Epoch = StrongId<struct EpochTag, std::int64_t>;  ///< raised by every tak
 using Partition = StrongId<struct PartitionTag, std::int32_t>;
 using Offset = StrongId<struct OffsetTag, std::int64_t>;
 
+/// What names a row for longer than one statement. Ids come from a sequence, which gives them out again after a
+/// failover to a standby that lags, a restore, or TRUNCATE … RESTART IDENTITY: an id alone may be another
+/// row's by then.
+struct RowName {
+  RowId id;
+  Uuid msg_id;
+  friend auto operator<=>(const RowName&, const RowName&) = default;
+};
+
 inline constexpr std::int16_t shard_count = 64;
 inline constexpr Shard no_shard{-1};
 
@@ -62,6 +71,10 @@ struct Message {
   std::int32_t generation = 0;
   Held held = Held::no;  ///< a hold on its key or topic existed in the claim's snapshot
 };
+
+[[nodiscard]] inline RowName name_of(const Message& message) {
+  return {message.id, message.msg_id};
+}
 
 /// What the database said at the end of a claim.
 struct ClaimHorizon {
@@ -107,3 +120,10 @@ enum class HeaderPreset { plain, cloudevents, debezium };
 enum class Tracestate { pass, stamp };
 
 }  // namespace outbox::relay
+
+template <>
+struct std::hash<outbox::relay::RowName> {
+  std::size_t operator()(const outbox::relay::RowName& name) const noexcept {
+    return std::hash<outbox::Uuid>{}(name.msg_id) ^ std::hash<outbox::relay::RowId>{}(name.id);
+  }
+};

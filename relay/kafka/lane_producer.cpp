@@ -236,8 +236,8 @@ Status LaneProducer::write_ledger(const std::vector<Outgoing>& messages, const T
   LedgerEntry entry{request_.ledger, request_.ledger_lane, {}};
   entry.rows.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i)
-    entry.rows.push_back(
-        {messages[i].message->id, messages[i].message->generation, messages[i].partition, end.offsets[i]});
+    entry.rows.push_back({messages[i].message->id, messages[i].message->msg_id,
+                          messages[i].message->generation, messages[i].partition, end.offsets[i]});
   const std::string key = ledger_key(request_.ledger_lane);
   const std::string value = encode_ledger_entry(entry);
   Message record;

@@ -47,6 +47,7 @@ void collect_lanes(std::string_view name, const Figures& f, Exposition& out) {
   out.add(metric("outboxd_lanes_taken_total"), {name}, f.counters.lanes_taken);
   out.add(metric("outboxd_lanes_lost_total"), {name}, f.counters.lanes_lost);
   out.add(metric("outboxd_lane_lost_rows_total"), {name}, f.counters.lane_lost);
+  out.add(metric("outboxd_replaced_rows_total"), {name}, f.counters.replaced);
 }
 
 void collect_rows(std::string_view name, const Figures& f, Exposition& out) {

@@ -90,6 +90,10 @@ inline constexpr std::array metric_table{
                 "Times that lanes were lost because they could not be renewed."},
     MetricFacts{"outboxd_lane_lost_rows_total", MetricType::counter, "rows", "pipeline",
                 "Rows not marked because another owner has their lane; it sends them again."},
+    MetricFacts{
+        "outboxd_replaced_rows_total", MetricType::counter, "rows", "pipeline",
+        "Rows in flight, or in the ledger, whose ids are other rows' by now: the database went back in time "
+        "(a failover to a standby that lagged, a restore), or its sequence began again."},
     // A row's way.
     MetricFacts{"outboxd_claims_total", MetricType::counter, "statements", "pipeline",
                 "Claim queries issued."},

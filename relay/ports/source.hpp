@@ -19,8 +19,8 @@ namespace outbox::relay {
 
 struct ClaimRequest {
   Look look = Look::flat;
-  std::vector<Shard> shards;  ///< only rows of these
-  std::vector<RowId> except;  ///< in flight already
+  std::vector<Shard> shards;    ///< only rows of these
+  std::vector<RowName> except;  ///< in flight already
   std::int32_t rows_max = 5000;
   std::int64_t bytes_max = 8 << 20;  ///< of bodies; one row is always allowed, whatever its size
   /// By shard number: only rows with greater ids, RowId{0}: all. Empty: no floors.
@@ -28,13 +28,21 @@ struct ClaimRequest {
   std::int64_t releases = -1;  ///< where the database counts others, the floors do not hold
 };
 
+/// A lane, and into how many the shards were dealt when it was one.
+struct LaneOf {
+  LaneId lane;
+  std::int16_t lanes = 0;
+};
+
 struct SentRow {
   RowId id;
+  Uuid msg_id;
   RowAddress address;
   std::int32_t generation = 0;
   Lease lease;  ///< under which it was claimed
   Partition partition;
   Offset offset;
+  std::optional<LaneOf> of{};  ///< set: a row whose shard is of another lane is not the one that was sent
 };
 
 enum class MarkOutcome {
@@ -42,9 +50,11 @@ enum class MarkOutcome {
   cancelled,  ///< it was cancelled meanwhile: recorded as sent, since it was
   lane_lost,  ///< another owner has the lane: not marked, the owner will send it again
   gone,       ///< no such row any more, or of a later generation: somebody deleted or replayed it
+  replaced,   ///< its id is another row's: the database went back in time, or the sequence began again
 };
 struct MarkException {
   RowId id;
+  Uuid msg_id;
   MarkOutcome outcome;
 };
 /// Rows not named in `exceptions` are marked.
@@ -54,6 +64,7 @@ struct MarkReply {
 
 struct DeadRow {
   RowId id;
+  Uuid msg_id;
   RowAddress address;
   Lease lease;
   std::string reason;              ///< valid UTF-8, no NUL, at most 1,000 bytes
@@ -123,16 +134,16 @@ class Source {
   /// reconnect, fatal.
   virtual void claim(ClaimRequest request, Done<Batch> done) = 0;
   /// Shape: sets rows SENT with partition and offset, or deletes them, where they are PENDING or HELD, of
-  /// that generation, and the lane's epoch is still the lease's. Durable when answered. Errors: retry,
+  /// that id, msg_id and generation, and the lane's epoch is still the lease's. Durable when answered. Errors: retry,
   /// reconnect, in_doubt (safe to repeat).
   virtual void mark(std::vector<SentRow> rows, AfterSent after, Done<MarkReply> done) = 0;
   /// Shape: the row becomes DEAD with its reason, and the hold is there, in one transaction; a repeat changes
-  /// nothing. A lost lane or a row no longer PENDING: nothing happens and it succeeds.
+  /// nothing. A lost lane, a row no longer PENDING, or another one of that id: nothing happens and it succeeds.
   virtual void bury(DeadRow row, DoneStatus done) = 0;
   /// Puts a hold in place; a repeat changes nothing.
   virtual void hold(HoldTarget target, std::string reason, DoneStatus done) = 0;
   /// PENDING rows among `rows` whose hold still exists become HELD; the others stay.
-  virtual void set_held(std::vector<RowId> rows, DoneStatus done) = 0;
+  virtual void set_held(std::vector<RowName> rows, DoneStatus done) = 0;
   /// One transaction: every HELD row of the target back to PENDING, and the hold is gone. An operator's hold
   /// of a topic (its reason does not start with "kafka: ") stays, with its rows: kept.
   virtual void release(HoldTarget target, Done<Release> done) = 0;

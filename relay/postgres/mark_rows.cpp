@@ -1,7 +1,9 @@
 #include "relay/postgres/mark_rows.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "base/check.hpp"
 
@@ -16,20 +18,23 @@ constexpr auto same_lease = [](const Lease& a, const Lease& b) {
 pg::Params address_params(const std::vector<SentRow>& rows, const LeaseList& leases) {
   std::vector<pg::Tid> addresses;
   std::vector<std::int64_t> ids;
+  std::vector<Uuid> msg_ids;
   std::vector<std::int32_t> generations;
   std::vector<std::int16_t> places;
   addresses.reserve(rows.size());
   ids.reserve(rows.size());
+  msg_ids.reserve(rows.size());
   generations.reserve(rows.size());
   places.reserve(rows.size());
   for (const SentRow& row : rows) {
     addresses.push_back({row.address.block, row.address.line});
     ids.push_back(row.id.value);
+    msg_ids.push_back(row.msg_id);
     generations.push_back(row.generation);
     places.push_back(leases.place(row.lease));
   }
   pg::Params params;
-  params.tids(addresses).i64s(ids).i32s(generations).i16s(places);
+  params.tids(addresses).i64s(ids).uuids(msg_ids).i32s(generations).i16s(places);
   return params;
 }
 
@@ -43,10 +48,9 @@ void add_positions(const std::vector<SentRow>& rows, pg::Params& params) {
   params.i32s(partitions).i64s(offsets);
 }
 
-enum class Standing { marked, moved, cancelled, gone };
-
 struct Found {
   RowAddress address;
+  Shard shard;
   std::string_view status;
   std::int32_t generation = 0;
   bool at_same_position = false;
@@ -61,18 +65,20 @@ Found read_found(const pg::Rows& rows, int row, const SentRow& sent) {
   found.at_same_position = !rows.is_null(row, 5) && !rows.is_null(row, 6) &&
                            rows.integer(row, 5) == sent.partition.value &&
                            rows.integer(row, 6) == sent.offset.value;
+  found.shard = Shard{static_cast<std::int16_t>(rows.integer(row, 8))};
   return found;
 }
 
 // Without a row, a mark finds that somebody deleted it; an erase finds what it wanted, by itself or by an
 // earlier try.
-std::optional<MarkOutcome> outcome_of_missing(AfterSent after) {
+MarkOutcome outcome_of_missing(AfterSent after) {
   return after == AfterSent::erase ? MarkOutcome::marked : MarkOutcome::gone;
 }
 
 // nullopt: the row still has to be written.
 std::optional<MarkOutcome> outcome(const Found& found, const SentRow& sent, bool lease_stands) {
   if (found.generation != sent.generation) return MarkOutcome::gone;
+  if (sent.of && lane_of(found.shard, sent.of->lanes) != sent.of->lane) return MarkOutcome::replaced;
   if (found.status == "SENT" && found.at_same_position) return MarkOutcome::marked;
   if (found.status == "CANCELLED") return std::nullopt;
   if (!lease_stands) return MarkOutcome::lane_lost;
@@ -81,10 +87,36 @@ std::optional<MarkOutcome> outcome(const Found& found, const SentRow& sent, bool
   return MarkOutcome::gone;  // an operator has decided about it meanwhile
 }
 
-std::map<std::int64_t, int> rows_by_id(const pg::Rows& rows) {
-  std::map<std::int64_t, int> out;
-  for (int row = 0; row < rows.size(); ++row) out.emplace(rows.integer(row, 0), row);
+// Several rows may have one id, and one of them is meant. Even the msg_id may come twice, where somebody copied a
+// row by hand: then the one that waits is.
+std::multimap<RowName, int> rows_by_name(const pg::Rows& rows) {
+  std::multimap<RowName, int> out;
+  for (int row = 0; row < rows.size(); ++row)
+    out.emplace(RowName{RowId{rows.integer(row, 0)}, rows.uuid(row, 7)}, row);
   return out;
+}
+
+struct Judged {
+  std::optional<MarkOutcome> outcome;  // nullopt: the row still has to be written
+  Found row;
+};
+
+Judged judge(const SentRow& sent, AfterSent after, bool lease_stands,
+             const std::multimap<RowName, int>& by_name, const pg::Rows& found) {
+  const auto [begin, end] = by_name.equal_range({sent.id, sent.msg_id});
+  if (begin == end) {
+    const auto same_id = by_name.lower_bound({sent.id, Uuid{}});
+    const bool replaced = same_id != by_name.end() && same_id->first.id == sent.id;
+    return {replaced ? MarkOutcome::replaced : outcome_of_missing(after), {}};
+  }
+  Judged best;
+  for (auto at = begin; at != end; ++at) {
+    const Found now = read_found(found, at->second, sent);
+    const auto decided = outcome(now, sent, lease_stands);
+    if (decided == MarkOutcome::marked && now.at_same_position) return {decided, now};
+    if (at == begin || (best.outcome && !decided)) best = {decided, now};
+  }
+  return best;
 }
 
 }  // namespace
@@ -147,13 +179,15 @@ pg::Params erase_params(const std::vector<SentRow>& rows, const LeaseList& lease
 
 pg::Params cancelled_params(const std::vector<SentRow>& rows) {
   std::vector<std::int64_t> ids;
+  std::vector<Uuid> msg_ids;
   std::vector<std::int32_t> generations;
   for (const SentRow& row : rows) {
     ids.push_back(row.id.value);
+    msg_ids.push_back(row.msg_id);
     generations.push_back(row.generation);
   }
   pg::Params params;
-  params.i64s(ids).i32s(generations);
+  params.i64s(ids).uuids(msg_ids).i32s(generations);
   add_positions(rows, params);
   return params;
 }
@@ -162,19 +196,16 @@ Explained explain(const std::vector<SentRow>& rows, AfterSent after, const Lease
                   const pg::Rows& found, const pg::Rows& standing) {
   std::set<std::int64_t> places_standing;
   for (int row = 0; row < standing.size(); ++row) places_standing.insert(standing.integer(row, 0));
-  const auto row_of = rows_by_id(found);
+  const auto by_name = rows_by_name(found);
   Explained out;
   for (const SentRow& sent : rows) {
-    const auto at = row_of.find(sent.id.value);
-    std::optional<MarkOutcome> decided = outcome_of_missing(after);
-    SentRow again = sent;
-    if (at != row_of.end()) {
-      const Found now = read_found(found, at->second, sent);
-      decided = outcome(now, sent, places_standing.contains(leases.place(sent.lease)));
-      again.address = now.address;
-      if (!decided) (now.status == "CANCELLED" ? out.cancelled : out.moved).push_back(again);
+    const Judged now = judge(sent, after, places_standing.contains(leases.place(sent.lease)), by_name, found);
+    if (now.outcome) {
+      if (*now.outcome != MarkOutcome::marked) out.exceptions.push_back({sent.id, sent.msg_id, *now.outcome});
+      continue;
     }
-    if (decided && *decided != MarkOutcome::marked) out.exceptions.push_back({sent.id, *decided});
+    SentRow& again = (now.row.status == "CANCELLED" ? out.cancelled : out.moved).emplace_back(sent);
+    again.address = now.row.address;
   }
   return out;
 }

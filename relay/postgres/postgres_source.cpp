@@ -105,7 +105,7 @@ void PostgresSource::bury(DeadRow row, DoneStatus done) {
   } else {
     params.null().text("").text("");
   }
-  params.i32(row.generation);
+  params.i32(row.generation).uuid(row.msg_id);
   state_->link->run(Work::mark, {{state_->link->sql()->bury, std::move(params)}},
                     status_only(std::move(done)));
 }
@@ -122,13 +122,16 @@ void PostgresSource::hold(HoldTarget target, std::string reason, DoneStatus done
                     status_only(std::move(done)));
 }
 
-void PostgresSource::set_held(std::vector<RowId> rows, DoneStatus done) {
+void PostgresSource::set_held(std::vector<RowName> rows, DoneStatus done) {
   if (state_->refused(done)) return;
   std::vector<std::int64_t> ids;
-  ids.reserve(rows.size());
-  for (const RowId id : rows) ids.push_back(id.value);
+  std::vector<Uuid> msg_ids;
+  for (const RowName& row : rows) {
+    ids.push_back(row.id.value);
+    msg_ids.push_back(row.msg_id);
+  }
   pg::Params params;
-  params.i64s(ids).text(state_->link->source());
+  params.i64s(ids).text(state_->link->source()).uuids(msg_ids);
   const SourceSql& sql = *state_->link->sql();
   state_->link->run(Work::mark, {{sql.hold_lock, params}, {sql.set_held, params}},
                     status_only(std::move(done)));

@@ -60,7 +60,7 @@ class PostgresSource final : public Source {
   void mark(std::vector<SentRow> rows, AfterSent after, Done<MarkReply> done) override;
   void bury(DeadRow row, DoneStatus done) override;
   void hold(HoldTarget target, std::string reason, DoneStatus done) override;
-  void set_held(std::vector<RowId> rows, DoneStatus done) override;
+  void set_held(std::vector<RowName> rows, DoneStatus done) override;
   void release(HoldTarget target, Done<Release> done) override;
   void held_topics(Done<std::vector<std::string>> done) override;
   void lease(LeaseRequest request, Done<LeaseReply> done) override;

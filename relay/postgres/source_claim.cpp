@@ -45,21 +45,26 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
         request_(std::move(request)),
         done_(std::move(done)) {
     std::ranges::sort(request_.shards);
-    for (const RowId id : request_.except) except_.push_back(id.value);
+    for (const RowName& row : request_.except) {
+      except_ids_.push_back(row.id.value);
+      except_msg_ids_.push_back(row.msg_id);
+    }
   }
 
   void look() {
     shares_ = budget_->shares(request_);
     const SourceSql& sql = *link_->sql();
-    link_->run(Work::claim, {first(sql), {sql.claim_due, due_params()}, {sql.claim_end, end_params()}},
-               [self = shared_from_this()](auto results) { self->answered(std::move(results)); });
+    link_->run(
+        Work::claim,
+        {first(sql), {sql.claim_due, with_except_msg_ids(due_params())}, {sql.claim_end, end_params()}},
+        [self = shared_from_this()](auto results) { self->answered(std::move(results)); });
   }
 
  private:
   [[nodiscard]] pg::Statement first(const SourceSql& sql) const {
-    if (request_.look == Look::by_shard) return {sql.claim_by_shard, by_shard_params()};
-    if (!bounded()) return {sql.claim_flat, flat_params()};
-    return {sql.claim_flat_above, flat_above_params()};
+    if (request_.look == Look::by_shard) return {sql.claim_by_shard, with_except_msg_ids(by_shard_params())};
+    if (!bounded()) return {sql.claim_flat, with_except_msg_ids(flat_params())};
+    return {sql.claim_flat_above, with_except_msg_ids(flat_above_params())};
   }
   [[nodiscard]] std::int64_t floor_of(std::int16_t shard) const {
     if (request_.floors.empty()) return no_floor;
@@ -89,12 +94,17 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
     return params;
   }
   void add_except(pg::Params& params) const {
-    if (except_.empty()) {
+    if (except_ids_.empty()) {
       params.null();
     } else {
-      params.i64s(except_);
+      params.i64s(except_ids_);
     }
     params.text(link_->source());
+  }
+  // The last parameter of each look: what names the rows of add_except() beside their ids.
+  [[nodiscard]] pg::Params with_except_msg_ids(pg::Params params) const {
+    params.uuids(except_msg_ids_);
+    return params;
   }
   [[nodiscard]] pg::Params flat_params() const {
     pg::Params params;
@@ -142,7 +152,8 @@ class ClaimCall : public std::enable_shared_from_this<ClaimCall> {
   std::shared_ptr<ClaimBudget> budget_;
   ClaimRequest request_;
   Done<Batch> done_;
-  std::vector<std::int64_t> except_;
+  std::vector<std::int64_t> except_ids_;
+  std::vector<Uuid> except_msg_ids_;
   ClaimShares shares_;
   int looks_left_ = shard_count + 1;  // in rotation, a look at each shard alone at worst
 };

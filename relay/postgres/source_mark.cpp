@@ -122,7 +122,7 @@ class MarkCall : public std::enable_shared_from_this<MarkCall> {
     reply_.exceptions.insert(reply_.exceptions.end(), explained.exceptions.begin(),
                              explained.exceptions.end());
     for (const SentRow& row : explained.cancelled)
-      reply_.exceptions.push_back({row.id, MarkOutcome::cancelled});
+      reply_.exceptions.push_back({row.id, row.msg_id, MarkOutcome::cancelled});
     rows_ = std::move(explained.moved);
     cancelled_ = std::move(explained.cancelled);
     if (rows_.empty() && cancelled_.empty()) return done_(std::move(reply_));

@@ -34,7 +34,7 @@ ClaimRequest Claimer::request_of(const Claim& claim, MonoTime now) {
   const LaneSet lanes = claim.lane ? LaneSet{}.set(static_cast<std::size_t>(claim.lane->value)) : lanes_;
   ClaimRequest request{.look = claim.look,
                        .shards = shards_of(lanes, leases_.lanes()),
-                       .except = bench_.flight.left_out_ids(lanes),
+                       .except = bench_.flight.left_out_rows(lanes),
                        .rows_max = claim.rows_max,
                        .bytes_max = claim.bytes_max};
   request.floors = bench_.floors.floors_for(request.shards, leases_.leases(), now);

@@ -25,6 +25,7 @@ struct Counters {
   std::int64_t held = 0;
   std::int64_t dropped = 0;    ///< claimed, and left PENDING for a later claim
   std::int64_t lane_lost = 0;  ///< marks refused because another owner has the lane
+  std::int64_t replaced = 0;   ///< rows to be marked whose ids are other rows' by now
   std::int64_t claims = 0;     ///< statements, answered or not
   std::int64_t claims_failed = 0;
   std::int64_t marks = 0;  ///< statements, answered or not

@@ -22,8 +22,8 @@ void Marker::send(std::vector<Row*> rows) {
   std::vector<SentRow> sent;
   sent.reserve(rows.size());
   for (const Row* row : rows)
-    sent.push_back({row->message.id, row->message.address, row->message.generation, row->lease,
-                    row->partition, row->offset});
+    sent.push_back({row->message.id, row->message.msg_id, row->message.address, row->message.generation,
+                    row->lease, row->partition, row->offset});
   under_way_ += 1;
   bench_.counters.marks += 1;
   bench_.source.mark(
@@ -46,6 +46,7 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
   backoff_.reset();
   std::int64_t not_marked = 0;
   std::int64_t lane_lost = 0;
+  std::int64_t replaced = 0;
   for (const MarkException& e : reply.exceptions) {
     if (e.outcome == MarkOutcome::marked) continue;
     if (e.outcome == MarkOutcome::cancelled) {
@@ -54,8 +55,10 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
     }
     not_marked += 1;
     if (e.outcome == MarkOutcome::lane_lost) lane_lost += 1;
+    if (e.outcome == MarkOutcome::replaced) replaced += 1;
     if (e.outcome == MarkOutcome::gone) bench_.log.warn("sent_row_is_gone", {{"row", e.id.value}});
   }
+  if (replaced > 0) bench_.note_replaced(replaced, "a mark");
   if (lane_lost > 0) {
     bench_.counters.lane_lost += lane_lost;
     bench_.log.warn("marks_refused", {{"rows", lane_lost}, {"next", "the lane's owner sends them again"}});
@@ -68,11 +71,11 @@ void Marker::marked(const std::vector<Row*>& rows, const MarkReply& reply) {
 }
 
 void Marker::tell(const std::vector<Row*>& rows, const MarkReply& reply) {
-  std::set<RowId> lost;
+  std::set<RowName> lost;
   for (const MarkException& e : reply.exceptions)
-    if (e.outcome == MarkOutcome::lane_lost) lost.insert(e.id);
+    if (e.outcome == MarkOutcome::lane_lost) lost.insert({e.id, e.msg_id});
   for (const Row* row : rows)
-    watcher_(*row, lost.contains(row->message.id) ? Outcome::lost : Outcome::settled);
+    watcher_(*row, lost.contains(name_of(row->message)) ? Outcome::lost : Outcome::settled);
 }
 
 void Marker::failed(std::vector<Row*> rows, const Error& error) {

@@ -12,15 +12,19 @@ constexpr std::int64_t batch_bytes = 1'000'000;  // nothing is sent by an old la
 
 }  // namespace
 
-void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Lease lease, DoneStatus done) {
+void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, LaneOf of, Lease lease,
+                      DoneStatus done) {
   std::vector<SentRow> sent;
   sent.reserve(rows.size());
   // Where the row is in the table nobody knows any more: it is looked up by its id.
   for (const LedgerRow& row : rows)
-    sent.push_back({row.id, {}, row.generation, lease, row.partition, row.offset});
+    sent.push_back({row.id, row.msg_id, {}, row.generation, lease, row.partition, row.offset, of});
   bench.source.mark(
-      std::move(sent), bench.options.after_sent, [done = std::move(done)](Result<MarkReply> reply) {
+      std::move(sent), bench.options.after_sent, [&bench, done = std::move(done)](Result<MarkReply> reply) {
         if (!reply) return done(failure(std::move(reply.error())));
+        const auto replaced =
+            std::ranges::count(reply->exceptions, MarkOutcome::replaced, &MarkException::outcome);
+        if (replaced > 0) bench.note_replaced(replaced, "the ledger in Kafka");
         const bool lost = std::ranges::any_of(
             reply->exceptions, [](const MarkException& e) { return e.outcome == MarkOutcome::lane_lost; });
         if (lost) return done(failure(Disposition::retry, "another instance has the lane"));
@@ -87,18 +91,20 @@ void OldLedgers::list_old_lanes() {
 void OldLedgers::settle(LedgerLane ledger_lane, std::int16_t lanes) {
   const Lease lease = *leases_.leases().front();
   transactor_.open({standing_->ledger, ledger_lane, lanes, batch_bytes},
-                   [this, ledger_lane, lease, life = life_](Result<std::vector<LedgerRow>> rows) {
-                     if (life == life_) opened(ledger_lane, std::move(rows), lease);
+                   [this, ledger_lane, lanes, lease, life = life_](Result<std::vector<LedgerRow>> rows) {
+                     if (life == life_) opened(ledger_lane, lanes, std::move(rows), lease);
                    });
 }
 
-void OldLedgers::opened(LedgerLane ledger_lane, Result<std::vector<LedgerRow>> rows, Lease lease) {
+void OldLedgers::opened(LedgerLane ledger_lane, std::int16_t lanes, Result<std::vector<LedgerRow>> rows,
+                        Lease lease) {
   if (!rows) {
     under_way_ -= 1;
     later(rows.error(), "old_ledger_failed");
     return bench_.schedule_turn();
   }
-  mark_ledger_rows(bench_, *rows, lease, [this, ledger_lane, life = life_](const Status& status) {
+  const LaneOf of{ledger_lane.lane, lanes};
+  mark_ledger_rows(bench_, *rows, of, lease, [this, ledger_lane, life = life_](const Status& status) {
     if (life != life_) return;
     under_way_ -= 1;
     if (status) {

@@ -35,7 +35,7 @@ class OldLedgers {
   void ask();
   void list_old_lanes();
   void settle(LedgerLane ledger_lane, std::int16_t lanes);
-  void opened(LedgerLane ledger_lane, Result<std::vector<LedgerRow>> rows, Lease lease);
+  void opened(LedgerLane ledger_lane, std::int16_t lanes, Result<std::vector<LedgerRow>> rows, Lease lease);
   void lane_settled(LedgerLane ledger_lane);
   void all_settled();
   void later(const Error& error, const char* what);
@@ -57,8 +57,9 @@ class OldLedgers {
   Backoff backoff_{{Millis{100}, Millis{5000}}, 7};
 };
 
-/// What a ledger names is marked where it still has to be, under `lease`. `done`: fine; a lost lease is an
-/// error (retry).
-void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, Lease lease, DoneStatus done);
+/// What the ledger of lane `of` names is marked where it still has to be, under `lease`; a row that is not of
+/// that lane is left alone. `done`: fine; a lost lease is an error (retry).
+void mark_ledger_rows(Workbench& bench, const std::vector<LedgerRow>& rows, LaneOf of, Lease lease,
+                      DoneStatus done);
 
 }  // namespace outbox::relay

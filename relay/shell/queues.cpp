@@ -86,8 +86,8 @@ void Queues::leave(Topic& topic) {
 }
 
 void Queues::defer(Topic& topic, Row& row, Partition partition) {
-  if (bench_.flight.exclude(row.message.id, row.lease.lane)) {
-    topic.stalled_partitions.defer(partition, {row.message.id, row.message.shard, row.lease.lane});
+  if (bench_.flight.exclude(name_of(row.message), row.lease.lane)) {
+    topic.stalled_partitions.defer(partition, {name_of(row.message), row.message.shard, row.lease.lane});
     bench_.health.rows_deferred += 1;
   }
   bench_.drop(row);
@@ -96,7 +96,7 @@ void Queues::defer(Topic& topic, Row& row, Partition partition) {
 void Queues::include(const std::vector<Deferred>& rows) {
   for (const Deferred& row : rows) {
     bench_.flight.include(row.row, row.lane);
-    bench_.floors.lower_to(row.shard, row.row);  // claims left it out until now, and may have passed it
+    bench_.floors.lower_to(row.shard, row.row.id);  // claims left it out until now, and may have passed it
   }
   Health& health = bench_.health;
   health.rows_deferred -= std::ssize(rows);

@@ -28,7 +28,7 @@ void Settler::bury(Row& row, std::string reason) {
   bench_.log.warn("message_dead",
                   {{"row", row.message.id.value}, {"topic", row.message.topic}, {"reason", reason}});
   to_bury_.push_back({&row,
-                      {row.message.id, row.message.address, row.lease,
+                      {row.message.id, row.message.msg_id, row.message.address, row.lease,
                        bounded_text(reason, last_error_bytes_max), hold, row.message.generation}});
   bench_.schedule_turn();
 }
@@ -81,10 +81,10 @@ void Settler::held(Row& row) {
 void Settler::hold_all() {
   holding_ = true;
   std::vector<Row*> rows = std::exchange(to_hold_, {});
-  std::vector<RowId> ids;
-  ids.reserve(rows.size());
-  for (const Row* row : rows) ids.push_back(row->message.id);
-  bench_.source.set_held(std::move(ids), [this, rows = std::move(rows)](Status status) {
+  std::vector<RowName> names;
+  names.reserve(rows.size());
+  for (const Row* row : rows) names.push_back(name_of(row->message));
+  bench_.source.set_held(std::move(names), [this, rows = std::move(rows)](Status status) {
     crash_here(CrashPoint::relay_rows_held, status);
     holding_ = false;
     answered(status, "set_held");

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t batch_slack = 128;  // librdkafka estimates a batch's own overhead
 
 struct RowKey {
-  std::int64_t id;
+  RowName name;
   std::int32_t generation;
   friend auto operator<=>(const RowKey&, const RowKey&) = default;
 };
@@ -159,10 +159,10 @@ void Transactions::opened(Lane& lane, Result<std::vector<LedgerRow>> answer) {
 // Of the rows whose end was not known, those that the ledger names are in Kafka, and the others are not.
 void Transactions::decide(Lane& lane, const std::vector<LedgerRow>& named) {
   std::map<RowKey, Row*> ours;
-  for (Row* row : lane.rows) ours[{row->message.id.value, row->message.generation}] = row;
+  for (Row* row : lane.rows) ours[{name_of(row->message), row->message.generation}] = row;
   std::vector<LedgerRow> others;
   for (const LedgerRow& row : named) {
-    const auto at = ours.find({row.id.value, row.generation});
+    const auto at = ours.find({{row.id, row.msg_id}, row.generation});
     if (at == ours.end()) {
       others.push_back(row);
       continue;
@@ -177,7 +177,8 @@ void Transactions::decide(Lane& lane, const std::vector<LedgerRow>& named) {
     lane.ledger_marked = true;
     return;
   }
-  mark_ledger_rows(bench_, others, lane.lease, [this, &lane, life = lane.life](const Status& status) {
+  const LaneOf of{lane.ledger_lane.lane, old_ledgers_.standing().present.lanes};
+  mark_ledger_rows(bench_, others, of, lane.lease, [this, &lane, life = lane.life](const Status& status) {
     if (life != lane.life) return;
     if (status)
       lane.ledger_marked = true;

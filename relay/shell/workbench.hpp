@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "relay/core/claim/blocklist.hpp"
 #include "relay/core/claim/claim_floors.hpp"
@@ -72,6 +73,17 @@ struct Workbench {
     unsent(row.message);
     flight.settle(row);
     if (flight.rows() == 0) health.owing.reset();
+  }
+  /// Rows that `named_by` names, and whose ids are other rows' by now: those were left alone.
+  void note_replaced(std::int64_t rows, std::string_view named_by) {
+    counters.replaced += rows;
+    log.warn("rows_replaced",
+             {{"rows", rows},
+              {"named_by", named_by},
+              {"cause",
+               "the database went back in time (a failover to a standby that lagged, a restore), or its "
+               "sequence began again"},
+              {"next", "the rows that have these ids now are sent as any other"}});
   }
   /// Rows were settled for good: marked, buried or held.
   void note_progress() { health.settled(loop.now(), flight.rows()); }

@@ -13,18 +13,20 @@ class FakeWorld {
  public:
   std::int64_t insert(const NewRow& row) {
     const std::int64_t id = row.id ? *row.id : next_id();
-    StoredRow& stored = database_.row(relay::RowId{id});
+    const auto taken = database_.rows().find(id);
+    const bool again = taken != database_.rows().end() && taken->second.committed;
+    StoredRow& stored = again ? database_.insert_again(relay::RowId{id}) : database_.row(relay::RowId{id});
     stored.topic = row.topic;
     stored.key = row.key;
     stored.body = row.body;
     for (const auto& [name, value] : row.headers) stored.headers.emplace(name, value);
     const std::size_t hash = std::hash<std::string>{}(row.key ? *row.key : std::to_string(id));
     stored.shard = relay::Shard{static_cast<std::int16_t>(hash % relay::shard_count)};
-    stored.msg_id.bytes[15] = static_cast<std::uint8_t>(id);
+    stored.msg_id = next_msg_id();
     if (row.partition) stored.asked = relay::Partition{*row.partition};
     stored.created_at = clock_.wall();
     if (row.due_in) stored.available_at = clock_.wall() + *row.due_in;
-    database_.commit(relay::RowId{id});
+    if (!again) database_.commit(relay::RowId{id});
     return id;
   }
   std::int64_t next_id() { return database_.insert({}).value; }
@@ -32,9 +34,24 @@ class FakeWorld {
   [[nodiscard]] std::optional<RowState> row(std::int64_t id) const {
     const auto at = database_.rows().find(id);
     if (at == database_.rows().end()) return std::nullopt;
-    const StoredRow& stored = at->second;
-    RowState state{
-        .status = name_of(stored.status), .last_error = stored.last_error, .generation = stored.generation};
+    return state_of(at->second);
+  }
+  [[nodiscard]] std::vector<RowState> rows(std::int64_t id) const {
+    std::vector<RowState> out;
+    const auto [begin, end] = database_.rows().equal_range(id);
+    for (auto at = begin; at != end; ++at) out.push_back(state_of(at->second));
+    return out;
+  }
+  void replace(std::int64_t id) {
+    StoredRow& stored = database_.row(relay::RowId{id});
+    stored.msg_id = next_msg_id();
+    stored.status = RowStatus::pending;
+  }
+  [[nodiscard]] static RowState state_of(const StoredRow& stored) {
+    RowState state{.status = name_of(stored.status),
+                   .last_error = stored.last_error,
+                   .generation = stored.generation,
+                   .msg_id = stored.msg_id};
     if (stored.partition) state.partition = stored.partition->value;
     if (stored.offset) state.offset = stored.offset->value;
     return state;
@@ -62,11 +79,18 @@ class FakeWorld {
   void pass(Millis time) { clock_.run(clock_.now() + time); }
 
  private:
+  Uuid next_msg_id() {
+    Uuid out;
+    out.bytes[14] = static_cast<std::uint8_t>(++msg_ids_ >> 8);
+    out.bytes[15] = static_cast<std::uint8_t>(msg_ids_);
+    return out;
+  }
   static std::string name_of(RowStatus status) {
     constexpr const char* names[] = {"PENDING", "HELD", "SENT", "DEAD", "CANCELLED", "DISCARDED"};
     return names[static_cast<int>(status)];
   }
 
+  std::int32_t msg_ids_ = 0;
   SimClock clock_;
   SimLoop loop_{clock_};
   FakeDatabase database_;

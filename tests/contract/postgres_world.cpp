@@ -100,22 +100,33 @@ std::int64_t PostgresWorld::next_id() {
 }
 
 std::optional<RowState> PostgresWorld::row(std::int64_t id) {
+  const auto all = rows(id);
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+std::vector<RowState> PostgresWorld::rows(std::int64_t id) {
   pg::Params params;
   params.i64(id);
   const auto rows = must(session_->exec(
-      filled(
-          "SELECT status, kafka_partition, kafka_offset, coalesce(last_error, ''), generation FROM {{table}} "
-          "WHERE id = $1",
-          table_),
+      filled("SELECT status, kafka_partition, kafka_offset, coalesce(last_error, ''), generation, msg_id "
+             "FROM {{table}} WHERE id = $1 ORDER BY created_at",
+             table_),
       params));
-  if (rows.empty()) return std::nullopt;
-  RowState state;
-  state.status = rows.text(0, 0);
-  if (!rows.is_null(0, 1)) state.partition = static_cast<std::int32_t>(rows.integer(0, 1));
-  if (!rows.is_null(0, 2)) state.offset = rows.integer(0, 2);
-  state.last_error = rows.text(0, 3);
-  state.generation = static_cast<std::int32_t>(rows.integer(0, 4));
-  return state;
+  std::vector<RowState> out;
+  for (int at = 0; at < rows.size(); ++at) {
+    RowState& state = out.emplace_back();
+    state.status = rows.text(at, 0);
+    if (!rows.is_null(at, 1)) state.partition = static_cast<std::int32_t>(rows.integer(at, 1));
+    if (!rows.is_null(at, 2)) state.offset = rows.integer(at, 2);
+    state.last_error = rows.text(at, 3);
+    state.generation = static_cast<std::int32_t>(rows.integer(at, 4));
+    state.msg_id = rows.uuid(at, 5);
+  }
+  return out;
+}
+
+void PostgresWorld::replace(std::int64_t id) {
+  sql("UPDATE {{table}} SET msg_id = gen_random_uuid(), status = 'PENDING' WHERE id = " + std::to_string(id));
 }
 
 void PostgresWorld::cancel(std::int64_t id) {

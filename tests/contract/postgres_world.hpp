@@ -38,6 +38,8 @@ class PostgresWorld {
   std::int64_t insert(const NewRow& row);
   std::int64_t next_id();
   [[nodiscard]] std::optional<RowState> row(std::int64_t id);
+  [[nodiscard]] std::vector<RowState> rows(std::int64_t id);
+  void replace(std::int64_t id);
   void cancel(std::int64_t id);
   void remove(std::int64_t id);
   void replay(std::int64_t id);

@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE_DEFINE("a row named in `except` is not handed out", World, so
   const std::int64_t due = world.insert({.due_in = Millis{-1000}});
   for (const relay::Look look : both_looks) {
     auto request = request_for(look);
-    request.except = {relay::RowId{in_flight}, relay::RowId{due}};
+    request.except = {name_of(world, in_flight), name_of(world, due)};
     const auto batch = claim(world, request);
     CHECK(ids_of(batch.rows) == std::vector{other});
     CHECK(batch.due.empty());
@@ -147,7 +147,7 @@ TEST_CASE_TEMPLATE_DEFINE("the bodies of a claim stay within bytes_max, and in t
       for (const auto* rows : {&batch.rows, &batch.due}) {
         for (const relay::Message& m : *rows) {
           REQUIRE(left.erase(m.id.value) == 1);
-          request.except.push_back(m.id);
+          request.except.push_back(name_of(m));
         }
       }
       if (!left.empty()) CHECK(batch.more);
@@ -168,7 +168,7 @@ TEST_CASE_TEMPLATE_DEFINE("one row is always allowed, whatever its size, and it 
     CHECK(ids_of(batch.rows) == std::vector{large});
     CHECK(batch.rows.front().body == body_of_bytes(5000));
     CHECK(batch.more);
-    request.except = {relay::RowId{large}};
+    request.except = {name_of(world, large)};
     CHECK(ids_of(claim(world, request).rows) == std::vector{small});
   }
 }
@@ -185,7 +185,7 @@ TEST_CASE_TEMPLATE_DEFINE("a shard of large rows does not starve its neighbours 
     const auto batch = claim(world, request);
     for (const relay::Message& m : batch.rows) {
       seen.emplace(*m.key);
-      request.except.push_back(m.id);
+      request.except.push_back(name_of(m));
     }
     REQUIRE_FALSE(batch.rows.empty());
     if (seen.contains("large") && seen.size() < 11) {
@@ -244,7 +244,7 @@ TEST_CASE_TEMPLATE_DEFINE("a due row larger than the budget comes, and does not 
       for (const auto* rows : {&batch.rows, &batch.due}) {
         for (const relay::Message& m : *rows) {
           seen.insert(m.id.value);
-          request.except.push_back(m.id);
+          request.except.push_back(name_of(m));
         }
       }
     }

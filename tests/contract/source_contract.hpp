@@ -7,6 +7,8 @@
 //   std::int64_t insert(const NewRow&)           commits a row, returns its id
 //   std::int64_t next_id()                       takes an id from the sequence, for a row that commits late
 //   std::optional<RowState> row(std::int64_t)    a row as it stands
+//   std::vector<RowState> rows(std::int64_t)     all rows of that id
+//   void replace(id)                             the id is given out again: it names another row, PENDING
 //   void cancel(id) · void remove(id) · void replay(id)    what others do to a row: CANCELLED, deleted,
 //   PENDING again with
 //                                                a higher generation
@@ -48,6 +50,7 @@ struct RowState {
   std::optional<std::int64_t> offset{};
   std::string last_error{};
   std::int32_t generation = 0;
+  Uuid msg_id{};
 };
 
 // --- asking the source and waiting for its answer --------------------------------------------------------
@@ -128,7 +131,7 @@ inline std::vector<relay::SentRow> sent(const std::vector<relay::Message>& rows,
   std::vector<relay::SentRow> out;
   out.reserve(rows.size());
   for (const relay::Message& m : rows) {
-    out.push_back({m.id, m.address, m.generation, lease_of(leases, m.shard), relay::Partition{3},
+    out.push_back({m.id, m.msg_id, m.address, m.generation, lease_of(leases, m.shard), relay::Partition{3},
                    relay::Offset{first_offset++}});
   }
   return out;
@@ -142,10 +145,15 @@ relay::MarkReply mark(World& world, std::vector<relay::SentRow> rows,
 }
 
 template <class World>
+relay::RowName name_of(World& world, std::int64_t id) {
+  return {relay::RowId{id}, world.row(id)->msg_id};
+}
+
+template <class World>
 void set_held(World& world, const std::vector<std::int64_t>& ids) {
-  std::vector<relay::RowId> rows;
+  std::vector<relay::RowName> rows;
   rows.reserve(ids.size());
-  for (const std::int64_t id : ids) rows.emplace_back(id);
+  for (const std::int64_t id : ids) rows.push_back(name_of(world, id));
   asked<void>(world, [&](auto done) { world.source().set_held(std::move(rows), std::move(done)); });
 }
 template <class World>
@@ -217,6 +225,11 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_gone, World);              \
   TEST_CASE_TEMPLATE_INVOKE(source_mixed, World);             \
   TEST_CASE_TEMPLATE_INVOKE(source_erase, World);             \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_replaced, World);     \
+  TEST_CASE_TEMPLATE_INVOKE(source_write_replaced, World);    \
+  TEST_CASE_TEMPLATE_INVOKE(source_except_replaced, World);   \
+  TEST_CASE_TEMPLATE_INVOKE(source_equal_ids, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_mark_lane, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_lease, World);             \
   TEST_CASE_TEMPLATE_INVOKE(source_lease_waits, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_lease_shares, World);      \

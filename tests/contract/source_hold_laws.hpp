@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE_DEFINE("whichever of set_held and release comes first, no row
     };
     const auto start_release = [&] { world.source().release(key_hold, done); };
     if (round % 2 == 0) start_release();
-    world.source().set_held({relay::RowId{id}}, done);
+    world.source().set_held({name_of(world, id)}, done);
     if (round % 2 == 1) start_release();
     world.pump([&] { return answers == 2; });
     CHECK(status(world, id) == "PENDING");
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE_DEFINE("a repeated burial leaves alone a row that was retried
   const auto leases = lease(world, "me");
   const std::int64_t id = world.insert({});
   const relay::Message m = claim(world).rows.front();
-  const relay::DeadRow dead{m.id,        m.address,    lease_of(leases, m.shard),
+  const relay::DeadRow dead{m.id,        m.msg_id,     m.address,   lease_of(leases, m.shard),
                             "too large", std::nullopt, m.generation};
   bury(world, dead);
   CHECK(status(world, id) == "DEAD");
@@ -154,7 +154,7 @@ TEST_CASE_TEMPLATE_DEFINE(
   const auto rows = claim(world).rows;
   for (const relay::Message& m : rows) {
     const bool with_hold = m.id.value == id;
-    bury(world, {m.id, m.address, lease_of(leases, m.shard), "too large",
+    bury(world, {m.id, m.msg_id, m.address, lease_of(leases, m.shard), "too large",
                  with_hold ? std::optional(key_hold) : std::nullopt});
   }
   CHECK(status(world, id) == "DEAD");
@@ -165,7 +165,7 @@ TEST_CASE_TEMPLATE_DEFINE(
   CHECK(claim(world).rows.empty());
   release(world, key_hold);
   for (const relay::Message& m : rows) {
-    bury(world, {m.id, m.address, lease_of(leases, m.shard), "again", key_hold});
+    bury(world, {m.id, m.msg_id, m.address, lease_of(leases, m.shard), "again", key_hold});
   }
   CHECK(world.row(id)->last_error == "too large");
   CHECK_FALSE(world.hold_exists(key_hold));
@@ -182,15 +182,16 @@ TEST_CASE_TEMPLATE_DEFINE(
               [&](auto done) { world.source().give_back("me", {}, relay::Leaving::yes, std::move(done)); });
   const auto others = lease(world, "other");
   const relay::Message& m = rows.front();
-  bury(world, {m.id, m.address, lease_of(mine, m.shard), "too large", key_hold});
+  bury(world, {m.id, m.msg_id, m.address, lease_of(mine, m.shard), "too large", key_hold});
   CHECK(status(world, id) == "PENDING");
   CHECK_FALSE(world.hold_exists(key_hold));
   const std::int32_t later_generation = m.generation + 1;  // it was retried while a repeat was under way
-  bury(world, {m.id, m.address, lease_of(others, m.shard), "too large", key_hold, later_generation});
+  bury(world,
+       {m.id, m.msg_id, m.address, lease_of(others, m.shard), "too large", key_hold, later_generation});
   CHECK(status(world, id) == "PENDING");
   CHECK_FALSE(world.hold_exists(key_hold));
   mark(world, sent(rows, others));
-  bury(world, {m.id, m.address, lease_of(others, m.shard), "too large", key_hold});
+  bury(world, {m.id, m.msg_id, m.address, lease_of(others, m.shard), "too large", key_hold});
   CHECK(status(world, id) == "SENT");
   CHECK_FALSE(world.hold_exists(key_hold));
 }

@@ -183,4 +183,107 @@ TEST_CASE_TEMPLATE_DEFINE("where sent rows are erased, they are gone, and a repe
   CHECK(mark(world, rows, relay::AfterSent::erase).exceptions.empty());
 }
 
+// As after a failover to a standby that lagged, a restore, or TRUNCATE … RESTART IDENTITY.
+TEST_CASE_TEMPLATE_DEFINE(
+    "an id that names another row by now marks, erases and records nothing, and is told as replaced", World,
+    source_mark_replaced) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t id = world.insert({.key = std::nullopt});
+  const std::int64_t other = world.insert({.key = std::nullopt});
+  auto rows = sent(claim(world).rows, leases);
+  world.replace(id);
+  CHECK(outcome_of(mark(world, rows), id) == relay::MarkOutcome::replaced);
+  CHECK(status(world, id) == "PENDING");
+  CHECK(status(world, other) == "SENT");
+  const auto old = std::ranges::find(rows, relay::RowId{id}, &relay::SentRow::id);
+  auto here = sent(claim(world).rows, leases);  // where the other row lies, and under the old name
+  here.front().msg_id = old->msg_id;
+  for (const auto after : {relay::AfterSent::mark, relay::AfterSent::erase}) {
+    CHECK(outcome_of(mark(world, here, after), id) == relay::MarkOutcome::replaced);
+    CHECK(outcome_of(mark(world, {*old}, after), id) == relay::MarkOutcome::replaced);
+    CHECK(status(world, id) == "PENDING");
+  }
+  world.cancel(id);
+  CHECK(outcome_of(mark(world, here), id) == relay::MarkOutcome::replaced);
+  CHECK(status(world, id) == "CANCELLED");
+}
+
+TEST_CASE_TEMPLATE_DEFINE("an id that names another row by now is neither buried nor set HELD", World,
+                          source_write_replaced) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t id = world.insert({});
+  const relay::Message m = claim(world).rows.front();
+  hold(world, key_hold);
+  world.replace(id);
+  asked<void>(world, [&](auto done) { world.source().set_held({name_of(m)}, std::move(done)); });
+  CHECK(status(world, id) == "PENDING");
+  release(world, key_hold);
+  bury(world, {m.id, m.msg_id, m.address, lease_of(leases, m.shard), "too large", key_hold});
+  CHECK(status(world, id) == "PENDING");
+  CHECK_FALSE(world.hold_exists(key_hold));
+}
+
+TEST_CASE_TEMPLATE_DEFINE(
+    "what is in flight leaves nothing out of a claim but itself: another row may have its id", World,
+    source_except_replaced) {
+  World world;
+  const std::int64_t id = world.insert({});
+  const std::int64_t due = world.insert({.due_in = Millis{-1000}});
+  const auto batch = claim(world);
+  for (const relay::Look look : {relay::Look::flat, relay::Look::by_shard}) {
+    for (const bool floors : {false, true}) {
+      auto request = request_for(look);
+      if (floors) request.floors.assign(relay::shard_count, relay::RowId{id - 1});
+      request.except = {name_of(batch.rows.front()), name_of(batch.due.front())};
+      const auto none = claim(world, request);
+      CHECK(none.rows.empty());
+      CHECK(none.due.empty());
+      for (relay::RowName& name : request.except) name.msg_id.bytes[0] ^= 1;
+      const auto both = claim(world, request);
+      CHECK(ids_of(both.rows) == std::vector{id});
+      CHECK(ids_of(both.due) == std::vector{due});
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("of two rows with one id each is marked for itself", World, source_equal_ids) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t id = world.insert({.key = "scheduled", .due_in = Millis{-1000}});
+  world.pass(Millis{2});
+  world.insert({.key = "at once", .id = id});
+  const auto batch = claim(world);
+  REQUIRE(batch.rows.size() == 1);
+  REQUIRE(batch.due.size() == 1);
+  auto at_once = sent(batch.rows, leases, 100);
+  auto scheduled = sent(batch.due, leases, 200);
+  at_once.front().address = scheduled.front().address = {};  // both have moved since
+  CHECK(mark(world, at_once).exceptions.empty());
+  CHECK(world.rows(id)[0].status == "PENDING");
+  CHECK(world.rows(id)[1].status == "SENT");
+  at_once.push_back(scheduled.front());
+  CHECK(mark(world, at_once).exceptions.empty());
+  CHECK(world.rows(id)[0].offset == 200);
+  CHECK(world.rows(id)[1].offset == 100);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("a row that a lane's ledger names and that is not of that lane is not marked",
+                          World, source_mark_lane) {
+  World world;
+  const auto leases = lease(world, "me");
+  const std::int64_t id = world.insert({});
+  const relay::Message m = claim(world).rows.front();
+  auto row = sent({m}, leases).front();
+  row.address = {};
+  const relay::LaneId lane = relay::lane_of(m.shard, 5);
+  row.of = relay::LaneOf{relay::LaneId{static_cast<std::int16_t>((lane.value + 1) % 5)}, 5};
+  CHECK(outcome_of(mark(world, {row}), id) == relay::MarkOutcome::replaced);
+  CHECK(status(world, id) == "PENDING");
+  row.of = relay::LaneOf{lane, 5};
+  CHECK(mark(world, {row}).exceptions.empty());
+  CHECK(status(world, id) == "SENT");
+}
+
 }  // namespace outbox::test

@@ -119,9 +119,10 @@ TEST_CASE_TEMPLATE_DEFINE("a committed transaction is seen whole, in order, and 
   const auto stored = run.fixture.committed(topic);
   for (std::size_t i = 0; i < 3; ++i) CHECK(stored[i].offset == end.offsets[i].value);
   const auto rows = run.open(Who::other, first_lane);
-  CHECK(rows == std::vector<relay::LedgerRow>{{a.view().id, 0, relay::Partition{0}, end.offsets[0]},
-                                              {b.view().id, 0, relay::Partition{0}, end.offsets[1]},
-                                              {c.view().id, 0, relay::Partition{1}, end.offsets[2]}});
+  CHECK(rows == std::vector<relay::LedgerRow>{
+                    {a.view().id, a.view().msg_id, 0, relay::Partition{0}, end.offsets[0]},
+                    {b.view().id, b.view().msg_id, 0, relay::Partition{0}, end.offsets[1]},
+                    {c.view().id, c.view().msg_id, 0, relay::Partition{1}, end.offsets[2]}});
 }
 
 TEST_CASE_TEMPLATE_DEFINE("the ledger tells the newest transaction, and each lane its own", Fixture,

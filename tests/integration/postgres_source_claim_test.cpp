@@ -82,7 +82,7 @@ TEST_CASE("1 MB rows of every shard are all brought, a few at a time") {
     const auto batch = claim(world, request);
     CHECK(bytes_of(batch) <= request.bytes_max);
     REQUIRE_FALSE(batch.rows.empty());
-    for (const relay::Message& m : batch.rows) request.except.push_back(m.id);
+    for (const relay::Message& m : batch.rows) request.except.push_back(name_of(m));
     REQUIRE(++claims < 40);
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE("a release that commits while rows are being set HELD leaves none of t
   must(other.exec("BEGIN"));
   must(other.exec("SELECT outbox_release('public.outbox_msg', 'key', 'payment.created', 'account-1')"));
   bool answered = false;
-  world.source().set_held({relay::RowId{id}}, [&](const Status& result) {
+  world.source().set_held({name_of(world, id)}, [&](const Status& result) {
     CHECK(result.has_value());
     answered = true;
   });

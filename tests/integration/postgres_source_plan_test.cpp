@@ -61,18 +61,18 @@ std::vector<Tried> statements(const pg::TableName& table, const std::string& par
   const relay::SourceSql all(table, relay::BodyColumn::json, partition_column);
   const relay::PartitionSql one(table, partition);
   std::vector<Tried> out;
-  out.push_back({"claim_by_shard", all.claim_by_shard, 9, "Index Cond: ((shard = s.shard) AND (id > "});
-  out.push_back({"claim_flat", all.claim_flat, 7, "Index Cond: ((shard >= r.low) AND (shard <= r.high))"});
-  out.push_back({"claim_flat_above", all.claim_flat_above, 8, "Index Cond: ((shard = s.shard) AND (id > "});
-  out.push_back({"claim_due", all.claim_due, 6, "<= now())"});
+  out.push_back({"claim_by_shard", all.claim_by_shard, 10, "Index Cond: ((shard = s.shard) AND (id > "});
+  out.push_back({"claim_flat", all.claim_flat, 8, "Index Cond: ((shard >= r.low) AND (shard <= r.high))"});
+  out.push_back({"claim_flat_above", all.claim_flat_above, 9, "Index Cond: ((shard = s.shard) AND (id > "});
+  out.push_back({"claim_due", all.claim_due, 7, "<= now())"});
   out.push_back({"claim_end", all.claim_end, 2, "> now())"});
-  out.push_back({"mark", one.mark, 9, "TID Cond: (ctid = s.address)"});
-  out.push_back({"erase", one.erase, 7, "TID Cond: (ctid = s.address)"});
+  out.push_back({"mark", one.mark, 10, "TID Cond: (ctid = s.address)"});
+  out.push_back({"erase", one.erase, 8, "TID Cond: (ctid = s.address)"});
   out.push_back({"mark_look", all.mark_look, 1, "(id = "});
-  out.push_back({"mark_cancelled", all.mark_cancelled, 4, "(id = "});
-  out.push_back({"bury", all.bury, 9, "(id = "});
-  out.push_back({"hold_lock", all.hold_lock, 2, "(id = "});
-  out.push_back({"set_held", all.set_held, 2, "(id = "});
+  out.push_back({"mark_cancelled", all.mark_cancelled, 5, "(id = "});
+  out.push_back({"bury", all.bury, 10, "(id = "});
+  out.push_back({"hold_lock", all.hold_lock, 3, "(id = "});
+  out.push_back({"set_held", all.set_held, 3, "(id = "});
   return out;
 }
 

@@ -27,7 +27,7 @@ std::span<Row> admit(Flight& flight, std::initializer_list<std::int16_t> shards,
 
 std::vector<std::int64_t> left_out(const Flight& flight, LaneSet of) {
   std::vector<std::int64_t> out;
-  for (const RowId id : flight.left_out_ids(of)) out.push_back(id.value);
+  for (const RowName& row : flight.left_out_rows(of)) out.push_back(row.id.value);
   std::ranges::sort(out);
   return out;
 }
@@ -37,14 +37,14 @@ std::vector<std::int64_t> left_out(const Flight& flight, LaneSet of) {
 TEST_CASE("claims leave out what is in flight and what was excluded, of their lanes") {
   Flight flight;
   admit(flight, {0, 1, 0}, 10);
-  CHECK(flight.exclude(RowId{5}, LaneId{0}));
-  CHECK_FALSE(flight.exclude(RowId{5}, LaneId{0}));
-  CHECK(flight.exclude(RowId{6}, LaneId{1}));
+  CHECK(flight.exclude(RowName{RowId{5}, {}}, LaneId{0}));
+  CHECK_FALSE(flight.exclude(RowName{RowId{5}, {}}, LaneId{0}));
+  CHECK(flight.exclude(RowName{RowId{6}, {}}, LaneId{1}));
   CHECK(left_out(flight, LaneSet{1}) == std::vector<std::int64_t>{5, 10, 12});
   CHECK(left_out(flight, LaneSet{2}) == std::vector<std::int64_t>{6, 11});
   CHECK(left_out(flight, LaneSet{3}) == std::vector<std::int64_t>{5, 6, 10, 11, 12});
   CHECK(flight.left_out(LaneSet{3}) == 5);
-  flight.include(RowId{5}, LaneId{0});
+  flight.include(RowName{RowId{5}, {}}, LaneId{0});
   CHECK(left_out(flight, LaneSet{1}) == std::vector<std::int64_t>{10, 12});
 }
 

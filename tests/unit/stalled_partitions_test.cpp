@@ -51,9 +51,9 @@ TEST_CASE("the first report brings it back, and what was set aside is taken out 
   s.published(first, at(0));
   s.published(second, at(0));
   CHECK(s.overdue(at(500), patience).size() == 2);
-  s.defer(first, {RowId{7}, Shard{0}, LaneId{3}});
-  s.defer(first, {RowId{8}, Shard{0}, LaneId{4}});
-  s.defer(second, {RowId{9}, Shard{0}, LaneId{3}});
+  s.defer(first, {{RowId{7}, {}}, Shard{0}, LaneId{3}});
+  s.defer(first, {{RowId{8}, {}}, Shard{0}, LaneId{4}});
+  s.defer(second, {{RowId{9}, {}}, Shard{0}, LaneId{3}});
   CHECK(s.reported(first, at(600)));
   CHECK_FALSE(s.away(first));
   CHECK(s.away(second));

@@ -104,15 +104,16 @@ void Flight::settle(Row& row) {
   if (--batch.unsettled == 0) batches_.erase(batch.self);
 }
 
-std::vector<RowId> Flight::left_out_ids(const LaneSet& lanes) const {
-  std::vector<RowId> out;
+std::vector<RowName> Flight::left_out_rows(const LaneSet& lanes) const {
+  std::vector<RowName> out;
   out.reserve(static_cast<std::size_t>(left_out(lanes)));
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
     if (lanes.test(lane)) out.insert(out.end(), excluded_[lane].begin(), excluded_[lane].end());
   if (rows_of(lanes) == 0) return out;
   for (const FlightBatch& batch : batches_)
     for (const Row& row : batch.rows)
-      if (row.stage != Stage::settled && lanes.test(index(row.lease.lane))) out.push_back(row.message.id);
+      if (row.stage != Stage::settled && lanes.test(index(row.lease.lane)))
+        out.push_back(name_of(row.message));
   return out;
 }
 

@@ -62,8 +62,8 @@ class Flight {
   /// Kafka has reported it, or gave it back: it counts again.
   void come_back(Row& row);
   /// A row that is not in flight is left out of claims all the same, until include(). False: it was already.
-  bool exclude(RowId row, LaneId lane) { return excluded_[index(lane)].insert(row).second; }
-  void include(RowId row, LaneId lane) { excluded_[index(lane)].erase(row); }
+  bool exclude(const RowName& row, LaneId lane) { return excluded_[index(lane)].insert(row).second; }
+  void include(const RowName& row, LaneId lane) { excluded_[index(lane)].erase(row); }
   /// The row leaves: marked, buried, held or dropped. `row` is gone after the call.
   void settle(Row& row);
 
@@ -77,8 +77,8 @@ class Flight {
     return lanes_[index(lane)].rows - lanes_[index(lane)].away;
   }
   [[nodiscard]] std::int64_t load_rows_of(const LaneSet& lanes) const;
-  /// What a claim of these lanes must leave out, in flight or excluded: the ids, and how many.
-  [[nodiscard]] std::vector<RowId> left_out_ids(const LaneSet& lanes) const;
+  /// What a claim of these lanes must leave out, in flight or excluded: the rows, and how many.
+  [[nodiscard]] std::vector<RowName> left_out_rows(const LaneSet& lanes) const;
   [[nodiscard]] std::int64_t left_out(const LaneSet& lanes) const;
   /// Calls `visit(Row&)` for each row in flight.
   template <class Visit>
@@ -106,7 +106,7 @@ class Flight {
   std::int64_t bytes_ = 0;
   std::int64_t away_rows_ = 0;
   std::int64_t away_bytes_ = 0;
-  std::array<std::unordered_set<RowId>, shard_count> excluded_{};
+  std::array<std::unordered_set<RowName>, shard_count> excluded_{};
   std::uint64_t next_order_ = 1;
 };
 

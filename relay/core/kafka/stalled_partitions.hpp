@@ -1,7 +1,7 @@
 #pragma once
 // The partitions of one topic that do not answer, so that they stop nobody else. A partition that owes
 // reports and has given none for a while is away: what Kafka has of it stays there and counts for nobody's
-// budget, and further rows of it are set aside, by their ids alone. With its first report it is back, and
+// budget, and further rows of it are set aside, by their names alone. With its first report it is back, and
 // what was set aside is left to later claims, which bring it in order.
 //
 // Claims under way at that moment left out what was set aside, and may bring later rows of the same keys:
@@ -15,7 +15,7 @@
 namespace outbox::relay {
 
 struct Deferred {
-  RowId row;
+  RowName row;
   Shard shard;
   LaneId lane;
 };

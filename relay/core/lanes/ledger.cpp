@@ -9,8 +9,9 @@
 namespace outbox::relay {
 namespace {
 
-constexpr char version = 1;
-constexpr std::size_t row_bytes_min = 4;  // four varints
+constexpr char version = 2;
+constexpr char version_without_msg_ids = 1;
+constexpr std::size_t row_bytes_min = 4 + sizeof(Uuid::bytes);  // four varints and the msg_id
 
 void put(std::string& out, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) out.push_back(static_cast<char>(number | 0x80));
@@ -56,6 +57,11 @@ class Reader {
     left_.remove_prefix(count);
     return out;
   }
+  Uuid uuid() {
+    Uuid out;
+    std::ranges::copy(bytes(out.bytes.size()), out.bytes.begin());
+    return out;
+  }
   [[nodiscard]] bool sound() const { return sound_; }
   [[nodiscard]] std::size_t left() const { return left_.size(); }
 
@@ -63,6 +69,10 @@ class Reader {
   std::string_view left_;
   bool sound_ = true;
 };
+
+void put_uuid(std::string& out, const Uuid& id) {
+  out.append(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
+}
 
 }  // namespace
 
@@ -81,8 +91,8 @@ std::string ledger_topic_of(std::string_view pipeline) {
 
 std::string encode_ledger_entry(const LedgerEntry& entry) {
   std::string out(1, version);
-  out.reserve(32 + entry.rows.size() * 8);
-  out.append(reinterpret_cast<const char*>(entry.ledger.bytes.data()), entry.ledger.bytes.size());
+  out.reserve(32 + entry.rows.size() * 24);
+  put_uuid(out, entry.ledger);
   put(out, static_cast<std::uint64_t>(entry.ledger_lane.generation));
   put(out, static_cast<std::uint64_t>(entry.ledger_lane.lane.value));
   put(out, entry.rows.size());
@@ -94,6 +104,7 @@ std::string encode_ledger_entry(const LedgerEntry& entry) {
     put_signed(out, static_cast<std::uint64_t>(row.partition.value) - partition);
     put_signed(out, static_cast<std::uint64_t>(row.offset.value) - offset);
     put(out, static_cast<std::uint64_t>(row.generation));
+    put_uuid(out, row.msg_id);
     id = static_cast<std::uint64_t>(row.id.value);
     partition = static_cast<std::uint64_t>(row.partition.value);
     offset = static_cast<std::uint64_t>(row.offset.value);
@@ -109,11 +120,18 @@ Result<LedgerEntry> decode_ledger_entry(std::string_view value) {
   Reader in(value);
   const std::string_view first = in.bytes(1);
   if (!in.sound()) return unreadable("it is empty");
+  if (first.front() == version_without_msg_ids)
+    return failure(
+        Disposition::fatal,
+        "a record of the ledger is of version 1, which names rows by ids alone: after a restore they "
+        "are other rows'",
+        "",
+        "have the outboxd that wrote it mark what it names: start it once more, stop it when nothing is "
+        "PENDING, and delete the ledger's topic");
   if (first.front() != version)
     return unreadable("its version is " + std::to_string(static_cast<unsigned char>(first.front())));
   LedgerEntry entry;
-  const std::string_view id_bytes = in.bytes(entry.ledger.bytes.size());
-  std::ranges::copy(id_bytes, entry.ledger.bytes.begin());
+  entry.ledger = in.uuid();
   entry.ledger_lane.generation = in.bounded<std::int32_t>(in.number());
   entry.ledger_lane.lane = LaneId{in.bounded<std::int16_t>(in.number())};
   const std::uint64_t count = in.number();
@@ -127,7 +145,7 @@ Result<LedgerEntry> decode_ledger_entry(std::string_view value) {
     partition += in.signed_number();
     offset += in.signed_number();
     const auto generation = in.bounded<std::int32_t>(in.number());
-    entry.rows.push_back({RowId{in.bounded<std::int64_t>(id)}, generation,
+    entry.rows.push_back({RowId{in.bounded<std::int64_t>(id)}, in.uuid(), generation,
                           Partition{in.bounded<std::int32_t>(partition)},
                           Offset{in.bounded<std::int64_t>(offset)}});
   }

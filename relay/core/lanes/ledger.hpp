@@ -4,9 +4,10 @@
 // topic of its own, one partition a lane; only the newest committed one of a lane matters, since the
 // transaction before it was marked before this one was committed. Pure.
 //
-// A record's value, version 1 (docs/protocol.md): the byte 1, the ledger's id (16 bytes), then varints: the
+// A record's value, version 2 (docs/protocol.md): the byte 2, the ledger's id (16 bytes), then varints: the
 // generation of the lanes, the lane, the number of rows, and per row the differences to the row before of id,
-// partition and offset (zigzag), and the row's generation.
+// partition and offset (zigzag), the row's generation, and its msg_id (16 bytes). Version 1 had no msg_ids, and
+// is refused: an id is given out again once a database was restored, and names another row then.
 
 #include <compare>
 #include <cstdint>
@@ -31,11 +32,16 @@ struct LedgerLane {
 /// One row that a transaction carried, and where it is if that transaction was committed.
 struct LedgerRow {
   RowId id;
+  Uuid msg_id;
   std::int32_t generation = 0;  ///< of the row's sending: a replay has a higher one
   Partition partition;
   Offset offset;
   friend bool operator==(const LedgerRow&, const LedgerRow&) = default;
 };
+
+/// Of one record: even if each of its numbers took its longest form, it stays below the 1,000,000 bytes that a
+/// producer and a topic take by default.
+inline constexpr std::int32_t ledger_rows_max = 20'000;
 
 struct LedgerEntry {
   Uuid ledger;  ///< which outbox table wrote it

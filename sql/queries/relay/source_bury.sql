@@ -2,12 +2,13 @@
 -- no longer waits to be sent, or the lane has another owner, nothing happens; so a repeat changes nothing.
 -- Parameters: $1 bigint id · $2 text reason · $3 text source · $4 smallint lane · $5 bigint epoch ·
 --   $6 text scope of the hold, or null for none · $7 text topic · $8 text key ·
---   $9 int the row's generation: a repeat must not bury a row that was retried meanwhile.
+--   $9 int the row's generation: a repeat must not bury a row that was retried meanwhile ·
+--   $10 uuid its msg_id: nor another row that has its id by now.
 -- Locks: the row; the hold. Index: the primary key of each partition; outbox_lease's and outbox_hold's key.
 WITH dead AS (
   UPDATE {{table}} AS m
      SET status = 'DEAD', last_error = $2, attempts = m.attempts + 1
-   WHERE m.id = $1::bigint AND m.generation = $9::int AND m.status IN ('PENDING', 'HELD')
+   WHERE m.id = $1::bigint AND m.msg_id = $10::uuid AND m.generation = $9::int AND m.status IN ('PENDING', 'HELD')
      AND EXISTS (SELECT FROM {{schema}}.outbox_lease l
                   WHERE l.source = $3 AND l.lane = $4::smallint AND l.epoch = $5::bigint)
   RETURNING 1)

@@ -2,7 +2,8 @@
 -- beyond the share comes without its body (fits = false) and ends its shard, so no body is loaded only to be thrown away.
 -- Parameters: $1 smallint[] shards, ascending · $2 int rows of a shard at most · $3 bigint bytes of a shard at most ·
 --   $4 smallint the shard whose first row may be larger than the share, or -1 · $5 bigint how large it may be ·
---   $6 bigint[] ids to leave out, or null · $7 text source · $8 bigint[] for each shard, only greater ids, which holds
+--   $6 bigint[] ids to leave out, or null, and $10 uuid[] their msg_ids ·
+--   $7 text source · $8 bigint[] for each shard, only greater ids, which holds
 --   while nothing was let go since: · $9 bigint the count of outbox_released that the relay knows.
 -- Filled in: schema, table, body, and partition: the column in which a row names its partition, or a null.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard in id order; outbox_hold's and
@@ -34,7 +35,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                                          WHERE r.source = $7) = $9::bigint
                                   THEN s.above ELSE '-9223372036854775808'::bigint END
                   AND m.status = 'PENDING' AND m.available_at IS NULL
-                  AND ($6::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($6::bigint[])))
+                  AND ($6::bigint[] IS NULL
+                       OR (m.id, m.msg_id) NOT IN (SELECT * FROM unnest($6::bigint[], $10::uuid[])))
                 ORDER BY m.id
                 LIMIT $2::int) c
         WHERE c.total - c.bytes <= $3::bigint) m

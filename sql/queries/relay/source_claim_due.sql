@@ -2,7 +2,8 @@
 -- comes without its body (fits = false) and ends the look. A row that somebody has locked is left for later: outbox_cancel
 -- holds its lock until its transaction ends, and answered "cancelled" long before the row came due.
 -- Parameters: $1 bigint bit n set: shard n is wanted · $2 int rows at most · $3 bigint bytes at most ·
---   $4 bigint how large the first row may be · $5 bigint[] ids to leave out, or null · $6 text source.
+--   $4 bigint how large the first row may be ·
+--   $5 bigint[] ids to leave out, or null, and $7 uuid[] their msg_ids · $6 text source.
 -- Locks: the rows, FOR KEY SHARE, which a mark does not wait for. Index: (available_at, id) WHERE status = 'PENDING' AND available_at IS NOT NULL, in its order; outbox_hold's key.
 SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
        m.bytes, m.fits,
@@ -27,7 +28,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                           FROM {{table}} AS m
                          WHERE m.status = 'PENDING' AND m.available_at IS NOT NULL AND m.available_at <= now()
                            AND ($1::bigint >> m.shard::int) & 1 = 1
-                           AND ($5::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($5::bigint[])))
+                           AND ($5::bigint[] IS NULL
+                                OR (m.id, m.msg_id) NOT IN (SELECT * FROM unnest($5::bigint[], $7::uuid[])))
                          ORDER BY m.available_at, m.id
                          LIMIT $2::int
                            FOR KEY SHARE SKIP LOCKED) d) c

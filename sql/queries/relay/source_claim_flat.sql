@@ -2,7 +2,8 @@
 -- read as one range, so whoever has all of them reads the index once, and another instance's shards are not touched, whatever
 -- waits there. A row beyond the byte budget comes without its body (fits = false) and ends the look.
 -- Parameters: $1 smallint[] first shards of the ranges, ascending · $2 smallint[] their last shards · $3 int rows at most ·
---   $4 bigint bytes at most · $5 bigint how large the first row may be · $6 bigint[] ids to leave out, or null · $7 text source.
+--   $4 bigint bytes at most · $5 bigint how large the first row may be ·
+--   $6 bigint[] ids to leave out, or null, and $8 uuid[] their msg_ids · $7 text source.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, in its order; outbox_hold's key.
 SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
        m.bytes, m.fits,
@@ -29,7 +30,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                                  FROM {{table}} AS m
                                 WHERE m.status = 'PENDING' AND m.available_at IS NULL
                                   AND m.shard >= r.low AND m.shard <= r.high
-                                  AND ($6::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($6::bigint[])))
+                                  AND ($6::bigint[] IS NULL
+                                       OR (m.id, m.msg_id) NOT IN (SELECT * FROM unnest($6::bigint[], $8::uuid[])))
                                 ORDER BY m.shard, m.id
                                 LIMIT $3::int) w
                          LIMIT $3::int) d) c

@@ -2,7 +2,7 @@
 -- dead entries. A row beyond the byte budget comes without its body (fits = false) and ends the look.
 -- Parameters: $1 smallint[] shards, ascending · $2 bigint[] for each shard, only greater ids, which holds while nothing was let
 --   go since: · $8 bigint the count of outbox_released that the relay knows · $3 int rows at most · $4 bigint bytes at most ·
---   $5 bigint how large the first row may be · $6 bigint[] ids to leave out, or null · $7 text source.
+--   $5 bigint how large the first row may be · $6 bigint[] ids to leave out, or null, and $9 uuid[] their msg_ids · $7 text source.
 -- Locks: none. Index: (shard, id) WHERE status = 'PENDING' AND available_at IS NULL, each shard from its first wanted id;
 -- outbox_hold's and outbox_released's key.
 SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.created_at, m.topic, m.msg_key, m.partition,
@@ -33,7 +33,8 @@ SELECT m.address_table, m.address, m.id, m.shard, m.generation, m.msg_id, m.crea
                                   AND m.id > CASE WHEN (SELECT coalesce(sum(r.times), 0) FROM {{schema}}.outbox_released r
                                                          WHERE r.source = $7) = $8::bigint
                                                   THEN s.above ELSE '-9223372036854775808'::bigint END
-                                  AND ($6::bigint[] IS NULL OR m.id NOT IN (SELECT unnest($6::bigint[])))
+                                  AND ($6::bigint[] IS NULL
+                                       OR (m.id, m.msg_id) NOT IN (SELECT * FROM unnest($6::bigint[], $9::uuid[])))
                                 ORDER BY m.id
                                 LIMIT $3::int) w
                          LIMIT $3::int) d) c

@@ -49,6 +49,20 @@ RowId FakeDatabase::insert(StoredRow row) {
   return row.id;
 }
 
+StoredRow& FakeDatabase::insert_again(RowId id) {
+  StoredRow& row = rows_.emplace(id.value, StoredRow{})->second;
+  row.id = id;
+  row.committed = true;
+  return row;
+}
+
+FakeDatabase::Rows::iterator FakeDatabase::find(const RowName& name) {
+  const auto [begin, end] = rows_.equal_range(name.id.value);
+  const auto at =
+      std::find_if(begin, end, [&](const auto& entry) { return entry.second.msg_id == name.msg_id; });
+  return at == end ? rows_.end() : at;
+}
+
 bool FakeDatabase::is_held(const StoredRow& row) const {
   return holds_.contains({HoldScope::topic, row.topic, {}}) ||
          (row.key && holds_.contains({HoldScope::key, row.topic, *row.key}));
@@ -57,7 +71,8 @@ bool FakeDatabase::is_held(const StoredRow& row) const {
 bool FakeDatabase::shard_wanted(const ClaimRequest& request, const StoredRow& row) const {
   return row.committed && row.status == RowStatus::pending &&
          std::find(request.shards.begin(), request.shards.end(), row.shard) != request.shards.end() &&
-         std::find(request.except.begin(), request.except.end(), row.id) == request.except.end();
+         std::find(request.except.begin(), request.except.end(), RowName{row.id, row.msg_id}) ==
+             request.except.end();
 }
 
 Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
@@ -121,24 +136,29 @@ bool FakeDatabase::still_leased(const Lease& lease) const {
 MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) {
   MarkReply reply;
   for (const SentRow& s : sent) {
-    const auto at = rows_.find(s.id.value);
+    const auto at = find({s.id, s.msg_id});
     const bool there = at != rows_.end() && (at->second.generation == s.generation || !checks_generations);
     const bool ours_already = there && at->second.status == RowStatus::sent &&
                               at->second.partition == s.partition && at->second.offset == s.offset;
     if (ours_already) continue;
+    const bool foreign = there && s.of && lane_of(at->second.shard, s.of->lanes) != s.of->lane;
+    if (foreign || (at == rows_.end() && rows_.contains(s.id.value))) {
+      reply.exceptions.push_back({s.id, s.msg_id, MarkOutcome::replaced});
+      continue;
+    }
     if (checks_epochs && !still_leased(s.lease)) {
-      reply.exceptions.push_back({s.id, MarkOutcome::lane_lost});
+      reply.exceptions.push_back({s.id, s.msg_id, MarkOutcome::lane_lost});
       continue;
     }
     if (!there) {
-      if (after == AfterSent::mark) reply.exceptions.push_back({s.id, MarkOutcome::gone});
+      if (after == AfterSent::mark) reply.exceptions.push_back({s.id, s.msg_id, MarkOutcome::gone});
       continue;
     }
     StoredRow& row = at->second;
     if (row.status == RowStatus::cancelled)
-      reply.exceptions.push_back({s.id, MarkOutcome::cancelled});
+      reply.exceptions.push_back({s.id, s.msg_id, MarkOutcome::cancelled});
     else if (row.status != RowStatus::pending && row.status != RowStatus::held) {
-      reply.exceptions.push_back({s.id, MarkOutcome::gone});
+      reply.exceptions.push_back({s.id, s.msg_id, MarkOutcome::gone});
       continue;
     }
     if (on_marked) on_marked(s);
@@ -151,7 +171,7 @@ MarkReply FakeDatabase::mark(const std::vector<SentRow>& sent, AfterSent after) 
 }
 
 void FakeDatabase::bury(const DeadRow& dead) {
-  const auto at = rows_.find(dead.id.value);
+  const auto at = find({dead.id, dead.msg_id});
   if (at == rows_.end() || at->second.status != RowStatus::pending || !still_leased(dead.lease)) return;
   if (at->second.generation != dead.generation) return;
   at->second.status = RowStatus::dead;
@@ -159,9 +179,9 @@ void FakeDatabase::bury(const DeadRow& dead) {
   if (dead.hold) holds_.emplace(*dead.hold, dead.reason);
 }
 
-void FakeDatabase::set_held(const std::vector<RowId>& ids) {
-  for (const RowId id : ids) {
-    const auto at = rows_.find(id.value);
+void FakeDatabase::set_held(const std::vector<RowName>& names) {
+  for (const RowName& name : names) {
+    const auto at = find(name);
     if (at != rows_.end() && at->second.status == RowStatus::pending && is_held(at->second))
       at->second.status = RowStatus::held;
   }

@@ -40,8 +40,10 @@ class FakeDatabase {
  public:
   /// Takes an id now; the row is seen by others only after commit().
   relay::RowId insert(StoredRow row);
+  /// A row under an id that another one has already, as after TRUNCATE … RESTART IDENTITY.
+  StoredRow& insert_again(relay::RowId id);
   void commit(relay::RowId id) {
-    rows_.at(id.value).committed = true;
+    row(id).committed = true;
     running_.erase(id.value);
   }
   void erase(relay::RowId id) {
@@ -50,14 +52,14 @@ class FakeDatabase {
   }
   /// What outbox_dead_retry does. False: it is not dead.
   bool retry(relay::RowId id);
-  [[nodiscard]] StoredRow& row(relay::RowId id) { return rows_.at(id.value); }
-  [[nodiscard]] const std::map<std::int64_t, StoredRow>& rows() const { return rows_; }
+  [[nodiscard]] StoredRow& row(relay::RowId id) { return rows_.find(id.value)->second; }
+  [[nodiscard]] const std::multimap<std::int64_t, StoredRow>& rows() const { return rows_; }
 
   [[nodiscard]] relay::Batch claim(const relay::ClaimRequest& request, WallTime now) const;
   [[nodiscard]] relay::MarkReply mark(const std::vector<relay::SentRow>& rows, relay::AfterSent after);
   void bury(const relay::DeadRow& dead);
   void hold(const relay::HoldTarget& target, const std::string& reason) { holds_.emplace(target, reason); }
-  void set_held(const std::vector<relay::RowId>& rows);
+  void set_held(const std::vector<relay::RowName>& rows);
   [[nodiscard]] relay::Release release(const relay::HoldTarget& target);
   [[nodiscard]] std::vector<std::string> held_topics() const;
   [[nodiscard]] const std::map<relay::HoldTarget, std::string>& holds() const { return holds_; }
@@ -109,7 +111,10 @@ class FakeDatabase {
   [[nodiscard]] bool is_held(const StoredRow& row) const;
   [[nodiscard]] bool shard_wanted(const relay::ClaimRequest& request, const StoredRow& row) const;
 
-  std::map<std::int64_t, StoredRow> rows_;
+  using Rows = std::multimap<std::int64_t, StoredRow>;
+  [[nodiscard]] Rows::iterator find(const relay::RowName& name);
+
+  Rows rows_;
   std::map<relay::HoldTarget, std::string> holds_;
   std::map<std::string, std::int32_t> pins_;
   std::vector<LaneRecord> lanes_;

@@ -57,7 +57,7 @@ void FakeSource::hold(HoldTarget target, std::string reason, DoneStatus done) {
       [&db = database_, target = std::move(target), reason = std::move(reason)] { db.hold(target, reason); },
       std::move(done));
 }
-void FakeSource::set_held(std::vector<RowId> rows, DoneStatus done) {
+void FakeSource::set_held(std::vector<RowName> rows, DoneStatus done) {
   travel<void>([&db = database_, rows = std::move(rows)] { db.set_held(rows); }, std::move(done));
 }
 void FakeSource::release(HoldTarget target, Done<Release> done) {

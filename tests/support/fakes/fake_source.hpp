@@ -30,7 +30,7 @@ class FakeSource : public relay::Source {
             relay::Done<relay::MarkReply> done) override;
   void bury(relay::DeadRow row, relay::DoneStatus done) override;
   void hold(relay::HoldTarget target, std::string reason, relay::DoneStatus done) override;
-  void set_held(std::vector<relay::RowId> rows, relay::DoneStatus done) override;
+  void set_held(std::vector<relay::RowName> rows, relay::DoneStatus done) override;
   void release(relay::HoldTarget target, relay::Done<relay::Release> done) override;
   void held_topics(relay::Done<std::vector<std::string>> done) override;
   void lease(relay::LeaseRequest request, relay::Done<relay::LeaseReply> done) override;

@@ -66,7 +66,7 @@ void FakeTransactor::send(LedgerLane ledger_lane, std::vector<Outgoing> messages
                                     out.partition,
                                     record_of(m),
                                     static_cast<std::int64_t>(m.body ? m.body->size() : 0),
-                                    {m.id, m.generation, out.partition, Offset{-1}}});
+                                    {m.id, m.msg_id, m.generation, out.partition, Offset{-1}}});
   }
   under_way_[ledger_lane] = transaction;
   when_awake([this, transaction, ended = std::move(ended)] { arrive(transaction, ended); });
@@ -129,7 +129,7 @@ TransactionEnd FakeTransactor::commit(const Transaction& transaction) {
   for (const Carried& c : transaction.carried) {
     const Offset offset = kafka_.append(*kafka_.find(c.topic), c.partition, c.record);
     end.offsets.push_back(offset);
-    id.last.push_back({c.row.id, c.row.generation, c.partition, offset});
+    id.last.push_back({c.row.id, c.row.msg_id, c.row.generation, c.partition, offset});
   }
   end.committed = true;
   return end;
