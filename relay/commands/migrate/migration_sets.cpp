@@ -12,10 +12,11 @@ namespace outbox::relay {
 namespace {
 
 // The one row that a set needs beside its folder. In the order in which they are applied.
-constexpr std::array<std::pair<std::string_view, SetUse>, 3> rows{{
+constexpr std::array<std::pair<std::string_view, SetUse>, 4> rows{{
     {"shared", SetUse::always},
     {"outbox", SetUse::by_default},
     {"consumer", SetUse::by_default},
+    {"requests", SetUse::optional},
 }};
 
 void add(MigrationSet& set, const sql::migrations::File& file) {
