@@ -5,13 +5,16 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "pg/identifier.hpp"
 #include "pg/session.hpp"
 #include "relay/commands/command_line.hpp"
 #include "relay/commands/configured.hpp"
 #include "relay/commands/operation.hpp"
+#include "relay/log/line.hpp"
 #include "sql/queries/operator.hpp"
 
 namespace outbox::commands {
@@ -24,6 +27,7 @@ struct Asked {
   std::string topic;
   std::string key;
   Because because;
+  std::string paused_by;  ///< whose pause ends; empty: one's own, or the only one
   bool all = false;
   bool of_key = false;
 
@@ -32,28 +36,44 @@ struct Asked {
 
 using Act = Result<std::string> (*)(pg::Session&, const pg::TableName&, const Asked&);
 
-Result<pg::Rows> ask(pg::Session& session, const pg::TableName& table, std::string_view sql,
-                     const Asked& asked) {
+pg::Params params_of(const Asked& asked) {
   pg::Params params;
   params.text(asked.scope()).text(asked.topic).text(asked.key);
   params.text(asked.because.reason).text(asked.because.who());
+  return params;
+}
+
+Result<pg::Rows> ask(pg::Session& session, const pg::TableName& table, std::string_view sql,
+                     const pg::Params& params) {
   auto rows = session.exec(pg::fill_template(sql, {{"schema", table.quoted_schema()}}), params);
   if (!rows) return failure(with_migrate_advice(rows.error()));
   return rows;
 }
 
 Result<std::string> pause(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const auto rows = ask(session, table, sql::queries::operator_pause, asked);
+  const auto rows = ask(session, table, sql::queries::operator_pause, params_of(asked));
   if (!rows) return failure(rows.error());
   return std::string{rows->boolean(0, 0) ? "paused; what was claimed before is still sent"
-                                         : "was on hold already"};
+                                         : "was paused already by " + asked.because.who()};
 }
 
 Result<std::string> resume(pg::Session& session, const pg::TableName& table, const Asked& asked) {
-  const auto rows = ask(session, table, sql::queries::operator_resume, asked);
+  pg::Params params = params_of(asked);
+  params.text(asked.paused_by.empty() ? std::nullopt : std::optional<std::string_view>(asked.paused_by));
+  const auto rows = ask(session, table, sql::queries::operator_resume, params);
   if (!rows) return failure(rows.error());
-  if (asked.all) return std::string{rows->is_null(0, 0) ? "was not paused" : "let go"};
-  return "let go, with " + std::to_string(rows->integer(0, 0)) + " rows that waited";
+  enum : int { lifted, let_go, still };
+  std::string said = rows->is_null(0, lifted) ? "was not paused"
+                     : rows->is_null(0, let_go)
+                         ? "the pause of " + std::string{rows->text(0, lifted)} + " ended"
+                         : "let go";
+  if (!rows->is_null(0, let_go) && !asked.all) {
+    const std::int64_t waited = rows->integer(0, let_go);
+    if (!rows->is_null(0, lifted) || waited > 0)
+      said = "let go, with " + std::to_string(waited) + " rows that waited";
+  }
+  if (!rows->is_null(0, still)) said += "; still on hold: " + log::text_value(rows->text(0, still));
+  return said;
 }
 
 ExitCode run(const Asked& asked, Act act) {
@@ -104,8 +124,12 @@ void declare_pause(CLI::App& app, Action& chosen) {
                pause, chosen),
       pausing->because);
   auto letting_go = std::make_shared<Asked>();
-  CLI::App* resuming = declare(app, "resume", "Let go what is on hold, in order, whoever put it there",
-                               letting_go, resume, chosen);
+  CLI::App* resuming =
+      declare(app, "resume", "End a pause; what waited goes on in order, once nothing else holds it",
+              letting_go, resume, chosen);
+  resuming
+      ->add_option("--paused-by", letting_go->paused_by, "Whose pause ends, where several people paused it")
+      ->type_name("NAME");
   resuming->add_option("--reason", letting_go->because.reason, "Why; it is kept");
   resuming->add_option("--by", letting_go->because.by, "Who, where that is not who runs the program")
       ->type_name("NAME");

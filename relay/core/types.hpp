@@ -54,6 +54,7 @@ struct Header {
 };
 
 enum class Held { no, yes };
+enum class Locked { no, yes };
 
 /// One claimed row. Its views point into the memory of the Batch that brought it.
 struct Message {
@@ -70,6 +71,15 @@ struct Message {
   std::optional<WallTime> available_at;  ///< set: a scheduled row that is due
   std::int32_t generation = 0;
   Held held = Held::no;  ///< a hold on its key or topic existed in the claim's snapshot
+  /// A due row that somebody else has locked: it came without its body, and is not sent before they let go.
+  Locked locked = Locked::no;
+};
+
+/// Where a scheduled row stands among the due ones.
+struct DuePlace {
+  WallTime available_at;
+  RowId id;
+  friend auto operator<=>(const DuePlace&, const DuePlace&) = default;
 };
 
 [[nodiscard]] inline RowName name_of(const Message& message) {
@@ -84,13 +94,14 @@ struct ClaimHorizon {
   bool transaction_first = false;     ///< a row's transaction has its number before the row draws its id
 };
 
-/// What one claim brought: `rows` by (shard, id), `due` by (available_at, id).
+/// What one claim brought, all seen at one moment: `rows` by (shard, id), `due` by (available_at, id).
 struct Batch {
   std::vector<Message> rows;
   std::vector<Message> due{};
   bool more = false;         ///< a limit cut it short: there is backlog
   std::vector<Shard> cut{};  ///< where: shards that may hold more rows; empty though `more`: any of them;
                              ///< no_shard alone: only due rows were cut short
+  std::optional<DuePlace> due_cut{};  ///< due rows were cut short: those behind this place may be missing
   ClaimHorizon horizon{};
   std::optional<WallTime> next_due{};  ///< the earliest available_at still ahead, where the claim looked
   std::vector<std::shared_ptr<const void>> memory{};

@@ -54,6 +54,7 @@ void collect_rows(std::string_view name, const Figures& f, Exposition& out) {
   const Counters& c = f.counters;
   out.add(metric("outboxd_claims_total"), {name}, c.claims);
   out.add(metric("outboxd_claims_failed_total"), {name}, c.claims_failed);
+  out.add(metric("outboxd_due_locked_total"), {name}, c.due_locked);
   out.add(metric("outboxd_claim_seconds"), {name}, f.timings->claim);
   out.add(metric("outboxd_claimed_rows_total"), {name}, c.claimed);
   out.add(metric("outboxd_dropped_rows_total"), {name}, c.dropped);

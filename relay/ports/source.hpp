@@ -140,15 +140,15 @@ class Source {
   /// Shape: the row becomes DEAD with its reason, and the hold is there, in one transaction; a repeat changes
   /// nothing. A lost lane, a row no longer PENDING, or another one of that id: nothing happens and it succeeds.
   virtual void bury(DeadRow row, DoneStatus done) = 0;
-  /// Puts a hold in place; a repeat changes nothing.
+  /// Puts a relay's own reason for a hold in place (Kafka's, of a topic; a dead row's, of a key); a repeat
+  /// changes nothing. Beside it there may be operators' reasons.
   virtual void hold(HoldTarget target, std::string reason, DoneStatus done) = 0;
   /// PENDING rows among `rows` whose hold still exists become HELD; the others stay.
   virtual void set_held(std::vector<RowName> rows, DoneStatus done) = 0;
-  /// One transaction: every HELD row of the target back to PENDING, and the hold is gone. An operator's hold
-  /// of a topic (its reason does not start with "kafka: ") stays, with its rows: kept.
+  /// Ends a relay's own reason. Where it was the last, one transaction: every HELD row of the target back to
+  /// PENDING, and the hold is gone. An operator's stays, and the rows with it: kept.
   virtual void release(HoldTarget target, Done<Release> done) = 0;
-  /// Topics that a relay put on hold (their reason starts with "kafka: "); an operator's holds are not among
-  /// them.
+  /// Topics that have a relay's reason; those that only operators hold are not among them.
   virtual void held_topics(Done<std::vector<std::string>> done) = 0;
 
   /// Announces this owner, renews what it has, and takes free lanes up to its fair share. The lease runs from

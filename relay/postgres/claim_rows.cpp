@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -29,7 +30,8 @@ enum Column : int {
   headers,
   body,
   unused,
-  available_at
+  available_at,
+  locked
 };
 
 enum class Scheduled { no, yes };
@@ -75,7 +77,10 @@ Message read_message(const pg::Rows& rows, int row, Scheduled scheduled, HeaderA
   m.body = rows.text_or_null(row, body);
   if (!rows.is_null(row, headers)) m.headers = arena.read(rows.text(row, headers));
   m.created_at = rows.timestamptz(row, created_at);
-  if (scheduled == Scheduled::yes) m.available_at = rows.timestamptz(row, available_at);
+  if (scheduled == Scheduled::yes) {
+    m.available_at = rows.timestamptz(row, available_at);
+    m.locked = rows.boolean(row, locked) ? Locked::yes : Locked::no;
+  }
   m.generation = static_cast<std::int32_t>(rows.integer(row, generation));
   m.held = rows.boolean(row, held) ? Held::yes : Held::no;
   return m;
@@ -138,10 +143,30 @@ std::set<Shard> cut_of_flat(const pg::Rows& rows, const ClaimRequest& request, c
   return cut;
 }
 
-bool due_is_cut(const pg::Rows& due, const ClaimShares& shares) {
-  if (due.empty()) return false;
-  return due.size() >= shares.due_rows || !due.boolean(due.size() - 1, fits) ||
-         due.integer(0, bytes) > shares.due_bytes;
+DuePlace place_of(const pg::Rows& due, int row) {
+  return {due.timestamptz(row, available_at), RowId{due.integer(row, id)}};
+}
+
+// Behind which place due rows may be missing: they reached their limit, or a row was too large. Those that are
+// locked come last, and where there are more of them than the limit, the last one is such a place too.
+std::optional<DuePlace> cut_of_due(const pg::Rows& due, const ClaimShares& shares) {
+  int free = 0;
+  while (free < due.size() && !due.boolean(free, locked)) ++free;
+  std::optional<DuePlace> cut;
+  if (free > 0 &&
+      (free >= shares.due_rows || !due.boolean(free - 1, fits) || due.integer(0, bytes) > shares.due_bytes))
+    cut = place_of(due, free - 1);
+  if (due.size() - free > shares.due_rows) {
+    const DuePlace last = place_of(due, due.size() - 1);
+    cut = cut ? std::min(*cut, last) : last;
+  }
+  return cut;
+}
+
+void put_in_order(std::vector<Message>& due, const std::optional<DuePlace>& cut) {
+  const auto place = [](const Message& m) { return DuePlace{*m.available_at, m.id}; };
+  if (cut) std::erase_if(due, [&](const Message& m) { return *cut < place(m); });
+  if (!std::ranges::is_sorted(due, {}, place)) std::ranges::sort(due, {}, place);
 }
 
 // The plan brings rows in this order without a sort, but only an ORDER BY would promise it, and that one
@@ -162,10 +187,12 @@ Claimed read_claim(const ClaimResults& results, const ClaimRequest& request, con
   const auto cut = request.look == Look::flat ? cut_of_flat(results.rows, request, shares)
                                               : cut_of_shards(results.rows, request, shares);
   out.batch.cut.assign(cut.begin(), cut.end());
-  if (cut.empty() && due_is_cut(results.due, shares)) out.batch.cut = {no_shard};
+  out.batch.due_cut = cut_of_due(results.due, shares);
+  if (cut.empty() && out.batch.due_cut) out.batch.cut = {no_shard};
   out.batch.more = !out.batch.cut.empty();
   put_in_order(rows.messages);
   out.batch.rows = std::move(rows.messages);
+  put_in_order(due.messages, out.batch.due_cut);
   out.batch.due = std::move(due.messages);
   if (!results.end.is_null(0, 0)) out.batch.next_due = results.end.timestamptz(0, 0);
   out.batch.horizon = {results.end.integer(0, 2), results.end.integer(0, 3), results.end.integer(0, 4)};

@@ -144,7 +144,7 @@ void PostgresSource::release(HoldTarget target, Done<Release> done) {
   state_->link->run(Work::mark, {{state_->link->sql()->release, std::move(params)}},
                     [done = std::move(done)](Results results) {
                       if (!results) return done(failure(std::move(results.error())));
-                      done(results->front().empty() ? Release::kept : Release::done);
+                      done(results->front().is_null(0, 0) ? Release::kept : Release::done);
                     });
 }
 

@@ -74,15 +74,18 @@ void SourceLink::run(Work work, std::vector<pg::Statement> statements, Answer an
   OUTBOX_CHECK(sql_ != nullptr, "nothing runs before the table was found fit");
   pg::Segment segment;
   segment.deadline = deadline.value_or(options_.deadline);
-  segment.statements.reserve(statements.size() + 1);
+  segment.statements.reserve(statements.size() + 2);
+  if (work == Work::claim) segment.statements.push_back({sql_->claim_begin, {}, pg::Format::binary});
   segment.statements.push_back({sql_->settings, {}, pg::Format::binary});
+  const auto before = static_cast<std::ptrdiff_t>(segment.statements.size());
   std::ranges::move(statements, std::back_inserter(segment.statements));
-  choose(work).run(std::move(segment), [weak = weak_from_this(), answer = std::move(answer)](auto results) {
-    const auto self = weak.lock();
-    if (!self || self->stopped_) return;
-    if (results) results->erase(results->begin());
-    answer(std::move(results));
-  });
+  choose(work).run(std::move(segment),
+                   [weak = weak_from_this(), answer = std::move(answer), before](auto results) {
+                     const auto self = weak.lock();
+                     if (!self || self->stopped_) return;
+                     if (results) results->erase(results->begin(), results->begin() + before);
+                     answer(std::move(results));
+                   });
 }
 
 void SourceLink::post(std::function<void()> turn) {

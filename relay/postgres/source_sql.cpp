@@ -37,6 +37,7 @@ SourceSql::SourceSql(const pg::TableName& table, BodyColumn body, const std::str
                                                                partition_value(partition_column)};
 
   settings = fill(queries::source_settings);
+  claim_begin = fill(queries::source_claim_begin);
   claim_by_shard = fill(queries::source_claim_by_shard, {in_schema, in_table, as_body, as_partition});
   claim_flat = fill(queries::source_claim_flat, {in_schema, in_table, as_body, as_partition});
   claim_flat_above = fill(queries::source_claim_flat_above, {in_schema, in_table, as_body, as_partition});

@@ -18,7 +18,7 @@ struct SourceSql {
   SourceSql(const pg::TableName& table, BodyColumn body, const std::string& partition_column = {});
 
   Sql settings;
-  Sql claim_by_shard, claim_flat, claim_flat_above, claim_due, claim_end;
+  Sql claim_begin, claim_by_shard, claim_flat, claim_flat_above, claim_due, claim_end;
   Sql mark_settings, mark_look, mark_leases, mark_cancelled, partition_names;
   Sql bury, hold, hold_lock, set_held, release, held_topics;
   Sql lease, give_back, pin, pinned, repin, asleep;

@@ -5,8 +5,14 @@
 #include <utility>
 
 #include "base/crash_point.hpp"
+#include "relay/core/claim/due_order.hpp"
 
 namespace outbox::relay {
+namespace {
+
+constexpr Millis tell_locked_every{60'000};
+
+}  // namespace
 
 void Claimer::set_lanes(const LaneSet& lanes) {
   lanes_ = lanes;
@@ -70,7 +76,10 @@ ClaimYield Claimer::take(const Claim& claim, Batch batch, MonoTime now) {
   }
   leave_out_foreign(batch.rows, claim.serial);
   leave_out_foreign(batch.due, claim.serial);
-  for (Row& row : bench_.flight.admit(std::move(batch), leases_.leases(), claim.serial, now)) {
+  const PublishingOrder order = in_publishing_order(batch);
+  leave_waiting(order.waiting, now);
+  for (Row& row :
+       bench_.flight.admit(order.rows, std::move(batch.memory), leases_.leases(), claim.serial, now)) {
     bench_.counters.claimed += 1;
     if (queues_.take(row))
       yield.rows += 1;
@@ -80,6 +89,24 @@ ClaimYield Claimer::take(const Claim& claim, Batch batch, MonoTime now) {
   owner_.publish(now);
   if (yield.rows > 0) crash_here(CrashPoint::relay_published);
   return yield;
+}
+
+// Whoever locked them says nothing when they let go: the next looks find out. Nothing is owed meanwhile, so the
+// relay does not call itself stuck for somebody else's open transaction.
+void Claimer::leave_waiting(const std::vector<Message>& waiting, MonoTime now) {
+  std::int64_t locked = 0;
+  for (const Message& m : waiting) {
+    bench_.unsent(m);
+    if (m.locked == Locked::no) continue;
+    if (locked++ > 0 || now < tell_locked_at_) continue;
+    tell_locked_at_ = now + tell_locked_every;
+    bench_.log.warn(
+        "due_row_locked",
+        {{"row", m.id.value},
+         {"topic", m.topic},
+         {"next", "it and what follows of its key wait until the transaction that locked it ends"}});
+  }
+  bench_.counters.due_locked += locked;
 }
 
 // Rows of lanes that began to drain, or were opened again, while the claim was under way.

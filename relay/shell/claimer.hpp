@@ -40,6 +40,7 @@ class Claimer {
   void claimed(const Claim& claim, const Sent& sent, Result<Batch> batch);
   ClaimYield take(const Claim& claim, Batch batch, MonoTime now);
   void leave_out_foreign(std::vector<Message>& rows, ClaimSerial claim);
+  void leave_waiting(const std::vector<Message>& waiting, MonoTime now);
   void note_look(const ClaimYield& yield, MonoTime now);
 
   Workbench& bench_;
@@ -48,6 +49,7 @@ class Claimer {
   Owner owner_;
   LaneSet lanes_{};
   bool failing_ = false;
+  MonoTime tell_locked_at_{};
 };
 
 }  // namespace outbox::relay

@@ -28,7 +28,8 @@ struct Counters {
   std::int64_t replaced = 0;   ///< rows to be marked whose ids are other rows' by now
   std::int64_t claims = 0;     ///< statements, answered or not
   std::int64_t claims_failed = 0;
-  std::int64_t marks = 0;  ///< statements, answered or not
+  std::int64_t due_locked = 0;  ///< due rows that a claim found locked by others, each time
+  std::int64_t marks = 0;       ///< statements, answered or not
   std::int64_t marks_failed = 0;
   std::int64_t hints = 0;
   std::int64_t lanes_taken = 0;          ///< times that lanes were taken

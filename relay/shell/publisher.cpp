@@ -129,8 +129,7 @@ void Publisher::report(const Delivery& delivery, const Moment& now) {
   bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, now.mono));
   bench_.timings.created_to_ack.observe(now.wall - row.message.available_at.value_or(row.message.created_at));
   if (!attempts_.empty()) attempts_.erase(row.message.id.value);
-  topic.refused.reset();
-  topic.probe.reset();
+  topic.passed();
   bench_.flight.ack(row, delivery.partition, delivery.offset);
   crash_here(CrashPoint::relay_acked);
   marker_.add(row);

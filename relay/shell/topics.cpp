@@ -46,6 +46,12 @@ bool Topic::idle() const {
          stalled_partitions.away_count() == 0 && !refreshing && !held && !probing;
 }
 
+void Topic::passed() {
+  refused.reset();
+  relapse.reset();
+  was_held = false;
+}
+
 void Topic::spread_over(std::int32_t count) {
   if (count != partitions) stalled_partitions.close_where_any();
   partitions = count;
@@ -196,11 +202,15 @@ void Topics::hold(Topic& topic, const std::string& reason) {
       if (!std::exchange(topic.held, true))
         bench_.log.warn("topic_held",
                         {{"topic", topic.name}, {"reason", reason}, {"next", "probed; other topics go on"}});
-      topic.probe_at = bench_.loop.now() + topic.probe.next();
+      topic.probe_at = bench_.loop.now() + until_probe(topic);
     }
     bench_.schedule_turn();
   });
   crash_here(CrashPoint::relay_hold_asked);
+}
+
+Millis Topics::until_probe(Topic& topic) {
+  return std::max(topic.probe.next(), topic.was_held ? topic.relapse.next() : Millis{0});
 }
 
 void Topics::begin() {
@@ -219,7 +229,8 @@ void Topics::read_holds() {
     for (const std::string& name : names.value_or(std::vector<std::string>{})) {
       Topic& topic = of(name);
       if (std::exchange(topic.held, true)) continue;
-      topic.probe_at = bench_.loop.now();
+      // Held again by another instance, after this one had let it go: not let go again at once.
+      topic.probe_at = bench_.loop.now() + (topic.was_held ? topic.relapse.next() : Millis{0});
     }
     bench_.schedule_turn();
   });
@@ -243,8 +254,22 @@ void Topics::pump(MonoTime now) {
       wake_at_ = std::min(wake_at_, topic.refresh_at);
     if (now < topic.rests_until && !topic.waiting.empty()) wake_at_ = std::min(wake_at_, topic.rests_until);
     if (topic.state == Topic::State::draining && topic.in_flight == 0) repin(topic);
+    tell_drain(topic);
   }
   forget_idle(now);
+}
+
+// What an away partition owes may be of any key, and a key must not go on in another partition before it is known.
+void Topics::tell_drain(Topic& topic) {
+  const bool waits = topic.state == Topic::State::draining && topic.stalled_partitions.away_count() > 0;
+  if (std::exchange(topic.drain_told, waits) || !waits) return;
+  bench_.log.warn(
+      "topic_partitions_wait",
+      {{"topic", topic.name},
+       {"was", topic.partitions},
+       {"now", topic.partitions_seen},
+       {"partitions_away", topic.stalled_partitions.away_count()},
+       {"next", "all of its rows wait until every partition has answered for what was sent to it"}});
 }
 
 void Topics::refresh(Topic& topic, MonoTime now) {
@@ -291,6 +316,8 @@ void Topics::release(Topic& topic) {
     topic.probing = false;
     if (released) {
       topic.held = false;
+      topic.was_held = true;
+      topic.probe.reset();
       topic.refresh_at = bench_.loop.now();
       if (*released == Release::done)
         bench_.log.info("topic_released", {{"topic", topic.name}});

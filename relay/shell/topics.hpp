@@ -52,17 +52,25 @@ struct Topic {
   std::set<std::int32_t> busy;  ///< partitions with a message in flight, while careful
   StalledPartitions stalled_partitions;
 
-  bool held = false;  ///< by a relay's hold; probed
+  bool held = false;      ///< by a relay's hold; probed
+  bool was_held = false;  ///< and let go, and none of its messages passed since
   MonoTime probe_at{};
   bool probing = false;
-  Backoff probe{{Millis{1000}, Millis{30'000}}, 5};  ///< until a message passes: a probe asks less than a row
+  Backoff probe{{Millis{1000}, Millis{30'000}}, 5};
+  /// A probe asks whether the topic is there, which is less than what was refused: a topic that was let go and
+  /// is refused again waits longer each time, until one of its messages passes. Each time costs two updates of
+  /// every row behind it.
+  Backoff relapse{{Millis{5000}, Millis{600'000}}, 6};
 
   MonoTime rests_until{};  ///< the cluster refused what may pass: nothing is published before
   Backoff refused{{Millis{100}, Millis{5000}}, 8};
-  bool failing = false;  ///< a look-up or a write about it failed, and that was said
+  bool failing = false;     ///< a look-up or a write about it failed, and that was said
+  bool drain_told = false;  ///< another partition count waits for a partition that is away, and that was said
 
   /// Its keys go to so many partitions from now on. Only while nothing of it is in flight.
   void spread_over(std::int32_t count);
+  /// One of its messages is in Kafka: what was refused before says nothing any more.
+  void passed();
   /// Nothing is known of it that would be missed, and no answer about it is awaited.
   [[nodiscard]] bool idle() const;
 };
@@ -106,6 +114,8 @@ class Topics {
   void repin(Topic& topic);
   void hold(Topic& topic, const std::string& reason);
   void probe(Topic& topic);
+  void tell_drain(Topic& topic);
+  [[nodiscard]] static Millis until_probe(Topic& topic);
   void release(Topic& topic);
   void later(Topic& topic, const Error& error, const char* what);
   void refresh(Topic& topic, MonoTime now);

@@ -247,7 +247,7 @@ void Transactions::committed(Row& row, Partition partition, Offset offset) {
   topic.in_flight -= 1;
   bench_.counters.acked += 1;
   topic.counters.acked += 1;
-  topic.probe.reset();
+  topic.passed();
   bench_.timings.claim_to_ack.observe(took(row.batch->admitted_at, bench_.loop.now()));
   bench_.timings.created_to_ack.observe(bench_.loop.wall() -
                                         row.message.available_at.value_or(row.message.created_at));

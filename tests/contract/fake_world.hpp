@@ -58,6 +58,8 @@ class FakeWorld {
   }
   void cancel(std::int64_t id) { database_.row(relay::RowId{id}).status = RowStatus::cancelled; }
   void remove(std::int64_t id) { database_.erase(relay::RowId{id}); }
+  void lock(std::int64_t id) { database_.row(relay::RowId{locked_ = id}).locked = true; }
+  void unlock() { database_.row(relay::RowId{locked_}).locked = false; }
   void replay(std::int64_t id) {
     StoredRow& stored = database_.row(relay::RowId{id});
     stored.status = RowStatus::pending;
@@ -67,6 +69,9 @@ class FakeWorld {
     return database_.holds().contains(target);
   }
   void name_partitions() {}
+  void pause(const relay::HoldTarget& target) { database_.pause(target); }
+  void resume(const relay::HoldTarget& target) { database_.resume(target); }
+  void retry(std::int64_t id) { database_.retry(relay::RowId{id}); }
   void pause(std::optional<std::string> reason) { database_.paused = std::move(reason); }
   [[nodiscard]] relay::Source& source() { return source_; }
 
@@ -94,6 +99,7 @@ class FakeWorld {
   SimClock clock_;
   SimLoop loop_{clock_};
   FakeDatabase database_;
+  std::int64_t locked_ = 0;
   Chance chance_{1};
   SourceFaults faults_;
   FakeSource source_{clock_, loop_, database_, chance_, faults_};

@@ -23,6 +23,12 @@ std::string filled(std::string_view text, const pg::TableName& table) {
   return pg::fill_template(text, names);
 }
 
+pg::Params params_of(const relay::HoldTarget& target) {
+  pg::Params params;
+  params.text(target.scope == relay::HoldScope::key ? "key" : "topic").text(target.topic).text(target.key);
+  return params;
+}
+
 }  // namespace
 
 PostgresWorld::PostgresWorld(PostgresWorldOptions options)
@@ -135,6 +141,15 @@ void PostgresWorld::cancel(std::int64_t id) {
 void PostgresWorld::remove(std::int64_t id) {
   sql("DELETE FROM {{table}} WHERE id = " + std::to_string(id));
 }
+void PostgresWorld::lock(std::int64_t id) {
+  other_ = std::make_unique<pg::Session>(database_.session());
+  must(other_->exec("BEGIN"));
+  must(
+      other_->exec(filled("SELECT FROM {{table}} WHERE id = " + std::to_string(id) + " FOR UPDATE", table_)));
+}
+void PostgresWorld::unlock() {
+  must(other_->exec("ROLLBACK"));
+}
 void PostgresWorld::replay(std::int64_t id) {
   sql("UPDATE {{table}} SET status = 'PENDING', generation = generation + 1 WHERE id = " +
       std::to_string(id));
@@ -153,14 +168,23 @@ void PostgresWorld::pause(std::optional<std::string> reason) {
     sql("SELECT {{schema}}.outbox_resume('pipeline', NULL, NULL, '', 'somebody')");
 }
 
+void PostgresWorld::pause(const relay::HoldTarget& target) {
+  sql("SELECT {{schema}}.outbox_pause($1, $2, $3, 'audit', 'somebody')", params_of(target));
+}
+void PostgresWorld::resume(const relay::HoldTarget& target) {
+  sql("SELECT {{schema}}.outbox_resume($1, $2, $3, '', 'somebody')", params_of(target));
+}
+void PostgresWorld::retry(std::int64_t id) {
+  sql("SELECT {{schema}}.outbox_dead_retry(" + std::to_string(id) + ")");
+}
+
 bool PostgresWorld::hold_exists(const relay::HoldTarget& target) {
-  pg::Params params;
-  params.text(target.scope == relay::HoldScope::key ? "key" : "topic").text(target.topic).text(target.key);
+  pg::Params params = params_of(target);
   params.text(table_.schema + "." + table_.table);
-  return sql("SELECT count(*) FROM {{schema}}.outbox_hold WHERE scope = $1 AND topic = $2 AND msg_key = $3 "
-             "AND "
-             "source = $4",
-             params) == "1";
+  return sql("SELECT count(*) > 0 FROM {{schema}}.outbox_hold WHERE scope = $1 AND topic = $2 AND msg_key = "
+             "$3 "
+             "AND source = $4",
+             params) == "t";
 }
 
 void PostgresWorld::pump(const std::function<bool()>& until) {

@@ -42,9 +42,14 @@ class PostgresWorld {
   void replace(std::int64_t id);
   void cancel(std::int64_t id);
   void remove(std::int64_t id);
+  void lock(std::int64_t id);
+  void unlock();
   void replay(std::int64_t id);
   [[nodiscard]] bool hold_exists(const relay::HoldTarget& target);
   void name_partitions();
+  void pause(const relay::HoldTarget& target);
+  void resume(const relay::HoldTarget& target);
+  void retry(std::int64_t id);
   void pause(std::optional<std::string> reason);
   [[nodiscard]] relay::PostgresSource& source() { return *source_; }
   void pump(const std::function<bool()>& until);
@@ -69,6 +74,7 @@ class PostgresWorld {
   pg::TableName table_;
   TestDatabase database_;
   std::unique_ptr<pg::Session> session_;
+  std::unique_ptr<pg::Session> other_;
   boost::asio::io_context loop_;
   std::unique_ptr<relay::PostgresSource> source_;
 };

@@ -252,6 +252,63 @@ TEST_CASE_TEMPLATE_DEFINE("a due row larger than the budget comes, and does not 
   }
 }
 
+TEST_CASE_TEMPLATE_DEFINE("a claim that a limit cut short among the due rows says behind which one", World,
+                          source_due_cut) {
+  World world;
+  std::vector<std::int64_t> ids;
+  for (int n = 0; n < 5; ++n)
+    ids.push_back(world.insert({.body = body_of_bytes(300), .due_in = Millis{-1000 + n}}));
+  for (const relay::Look look : both_looks) {
+    auto request = request_for(look);
+    CHECK_FALSE(claim(world, request).due_cut);
+    request.rows_max = 3;
+    const auto few = claim(world, request);
+    REQUIRE(few.due_cut);
+    CHECK(ids_of(few.due) == std::vector(ids.begin(), ids.begin() + 3));
+    CHECK(few.due_cut->id.value == ids[2]);
+    CHECK(few.due_cut->available_at == *few.due.back().available_at);
+    CHECK(few.more);
+    request.rows_max = 5000;
+    request.bytes_max = 1500;
+    const auto small = claim(world, request);
+    REQUIRE(small.due_cut);
+    CHECK(small.due.size() < 5);
+    CHECK(small.due_cut->id >= small.due.back().id);
+    CHECK(small.more);
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("a due row that somebody has locked is told as such, and keeps no other away",
+                          World, source_due_locked) {
+  World world;
+  const std::int64_t first = world.insert({.key = "a", .due_in = Millis{-3000}});
+  const std::int64_t locked =
+      world.insert({.key = "b", .body = body_of_bytes(5000), .due_in = Millis{-2000}});
+  const std::int64_t last = world.insert({.key = "c", .due_in = Millis{-1000}});
+  world.lock(locked);
+  for (const relay::Look look : both_looks) {
+    auto request = request_for(look);
+    request.rows_max = 2;
+    const auto batch = claim(world, request);
+    REQUIRE(ids_of(batch.due) == std::vector{first, locked, last});
+    CHECK(batch.due[0].locked == relay::Locked::no);
+    CHECK(batch.due[1].locked == relay::Locked::yes);
+    CHECK(batch.due[1].key == "b");
+    CHECK(batch.due[2].locked == relay::Locked::no);
+    request.rows_max = 1;  // what is locked lies behind the limit
+    CHECK(ids_of(claim(world, request).due) == std::vector{first});
+    request.rows_max = 5000;
+    request.except = {relay::RowId{first}, relay::RowId{last}};
+    CHECK(ids_of(claim(world, request).due) == std::vector{locked});
+    request.except.emplace_back(locked);
+    CHECK(claim(world, request).due.empty());
+  }
+  world.unlock();
+  for (const relay::Look look : both_looks) {
+    for (const relay::Message& m : claim(world, look).due) CHECK(m.locked == relay::Locked::no);
+  }
+}
+
 TEST_CASE_TEMPLATE_DEFINE("what a row holds goes out unchanged", World, source_content) {
   World world;
   world.insert({.topic = "a.topic", .key = std::nullopt, .body = std::nullopt});

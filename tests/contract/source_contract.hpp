@@ -12,8 +12,12 @@
 //   void cancel(id) · void remove(id) · void replay(id)    what others do to a row: CANCELLED, deleted,
 //   PENDING again with
 //                                                a higher generation
+//   void lock(id) · void unlock()                an open transaction has the row, as after outbox_cancel; it is
+//                                                rolled back
 //   void name_partitions()                       from now on rows may name their partition; an empty world
 //   bool hold_exists(const HoldTarget&)
+//   void pause(const HoldTarget&) · void resume(const HoldTarget&)    as an operator does it
+//   void retry(id)                               a dead row, as an operator does it
 //   void pause(std::optional<std::string> reason)    as an operator does it to the whole pipeline; nullopt:
 //   lets it go Source& source() void pump(const std::function<bool()>& until)    turns the loop until then;
 //   throws after a deadline void pass(Millis)                            lets time go by
@@ -204,6 +208,8 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_due, World);               \
   TEST_CASE_TEMPLATE_INVOKE(source_not_yet_due, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_large_due, World);         \
+  TEST_CASE_TEMPLATE_INVOKE(source_due_cut, World);           \
+  TEST_CASE_TEMPLATE_INVOKE(source_due_locked, World);        \
   TEST_CASE_TEMPLATE_INVOKE(source_content, World);           \
   TEST_CASE_TEMPLATE_INVOKE(source_partition, World);         \
   TEST_CASE_TEMPLATE_INVOKE(source_held_flag, World);         \
@@ -211,6 +217,7 @@ inline const relay::HoldTarget topic_hold{relay::HoldScope::topic, "payment.crea
   TEST_CASE_TEMPLATE_INVOKE(source_set_held, World);          \
   TEST_CASE_TEMPLATE_INVOKE(source_release, World);           \
   TEST_CASE_TEMPLATE_INVOKE(source_release_operators, World); \
+  TEST_CASE_TEMPLATE_INVOKE(source_reasons, World);           \
   TEST_CASE_TEMPLATE_INVOKE(source_held_topics, World);       \
   TEST_CASE_TEMPLATE_INVOKE(source_bury, World);              \
   TEST_CASE_TEMPLATE_INVOKE(source_bury_lost, World);         \

@@ -55,12 +55,49 @@ TEST_CASE_TEMPLATE_DEFINE("a relay never releases a topic that an operator holds
                           World, source_release_operators) {
   World world;
   const std::int64_t waiting = world.insert({});
-  hold(world, topic_hold, "the bank's holiday");
+  world.pause(topic_hold);
   hold(world, topic_hold);  // the relay's own, a moment later: the operator's stands
   set_held(world, {waiting});
   CHECK(release(world, topic_hold) == relay::Release::kept);
   CHECK(world.hold_exists(topic_hold));
   CHECK(status(world, waiting) == "HELD");
+}
+
+TEST_CASE_TEMPLATE_DEFINE("what several reasons hold is let go with the last of them, whichever that is",
+                          World, source_reasons) {
+  for (const bool operator_first : {true, false}) {
+    World world;
+    const auto leases = lease(world, "me");
+    const std::int64_t dead = world.insert({});
+    const std::int64_t behind = world.insert({});
+    const relay::Message m = claim(world).rows.front();
+    bury(world, {m.id, m.address, lease_of(leases, m.shard), "too large", key_hold});
+    world.pause(key_hold);
+    set_held(world, {behind});
+    const auto end_one = [&](bool operators) { operators ? world.resume(key_hold) : world.retry(dead); };
+    end_one(operator_first);
+    CHECK(world.hold_exists(key_hold));
+    CHECK(status(world, behind) == "HELD");
+    for (const relay::Message& row : claim(world).rows) CHECK(row.held == relay::Held::yes);
+    end_one(!operator_first);
+    CHECK_FALSE(world.hold_exists(key_hold));
+    CHECK(ids_of(claim(world).rows) == std::vector{dead, behind});
+
+    hold(world, topic_hold);
+    world.pause(topic_hold);
+    set_held(world, {dead, behind});
+    if (operator_first) {
+      world.resume(topic_hold);
+      CHECK(status(world, behind) == "HELD");
+      CHECK(release(world, topic_hold) == relay::Release::done);
+    } else {
+      CHECK(release(world, topic_hold) == relay::Release::kept);
+      CHECK(status(world, behind) == "HELD");
+      world.resume(topic_hold);
+    }
+    CHECK_FALSE(world.hold_exists(topic_hold));
+    CHECK(ids_of(claim(world).rows) == std::vector{dead, behind});
+  }
 }
 
 TEST_CASE_TEMPLATE_DEFINE("only waiting rows whose hold exists become HELD", World, source_set_held) {
@@ -121,7 +158,7 @@ TEST_CASE_TEMPLATE_DEFINE("a hold put in place twice is one, and the topics that
   hold(world, topic_hold);
   hold(world, topic_hold);
   hold(world, key_hold);
-  hold(world, {relay::HoldScope::topic, "other", ""}, "an operator's");
+  world.pause({relay::HoldScope::topic, "other", ""});
   CHECK(held_topics() == std::vector<std::string>{"payment.created"});
   release(world, topic_hold);
   CHECK(held_topics().empty());

@@ -29,7 +29,8 @@ struct Graveyard : OutboxDatabase {
         "('u', 'k', '5', 'DEAD', 'too large', now()), ('t', NULL, '6', 'DEAD', 'invalid', now()), "
         "('t', 'other', '7', 'PENDING', NULL, now())");
     ask(sql(),
-        "INSERT INTO outbox_hold (source, scope, topic, msg_key) VALUES ('public.outbox_msg', 'key', 't', "
+        "INSERT INTO outbox_hold (source, scope, cause, topic, msg_key) VALUES ('public.outbox_msg', 'key', "
+        "'dead', 't', "
         "'k')");
   }
   [[nodiscard]] Finished dead(std::vector<std::string> args) const {

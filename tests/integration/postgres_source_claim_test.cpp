@@ -138,7 +138,8 @@ TEST_CASE("times are the same whatever the time zones of server and session") {
   CHECK(rfc3339(*batch.due[0].available_at) == "2020-02-29T23:59:59.999999Z");
 }
 
-TEST_CASE("a scheduled row that an open transaction has cancelled is left alone, though it is due by now") {
+TEST_CASE(
+    "a scheduled row that an open transaction has cancelled is told as locked, though it is due by now") {
   PostgresWorld world;
   const auto id = world.insert({.due_in = Millis{5'400}});
   auto other = world.database().session();
@@ -148,9 +149,38 @@ TEST_CASE("a scheduled row that an open transaction has cancelled is left alone,
   world.pump([&] {
     return world.sql("SELECT count(*) FROM {{table}} WHERE available_at <= clock_timestamp()") == "1";
   });
-  CHECK(claim(world).due.empty());
+  CHECK(claim(world).due.front().locked == relay::Locked::yes);
   must(other.exec("ROLLBACK"));
   CHECK(ids_of(claim(world).due) == std::vector{id});
+  CHECK(claim(world).due.front().locked == relay::Locked::no);
+}
+
+// The first look is stopped at a row, and others commit before the next one.
+TEST_CASE("a claim sees its plain and its scheduled rows at one moment") {
+  PostgresWorld world;
+  world.insert({.key = "gate"});
+  world.sql(
+      "CREATE FUNCTION gate(key text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
+      "IF key = 'gate' THEN PERFORM pg_advisory_xact_lock_shared(4711); END IF; RETURN true; END $$");
+  world.sql("CREATE POLICY gate ON {{table}} USING (gate(msg_key))");
+  world.sql("ALTER TABLE {{table}} ENABLE ROW LEVEL SECURITY");
+  auto keeper = world.database().session();
+  for (const relay::Look look : both_looks) {
+    must(keeper.exec("SELECT pg_advisory_lock(4711)"));
+    std::optional<relay::Batch> batch;
+    world.source().claim(request_for(look), [&](Result<relay::Batch> answer) { batch = std::move(*answer); });
+    world.pump([&] {
+      return world.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1";
+    });
+    const auto plain = world.insert({.key = "k"});
+    const auto scheduled = world.insert({.key = "k", .due_in = Millis{0}});
+    must(keeper.exec("SELECT pg_advisory_unlock(4711)"));
+    world.pump([&] { return batch.has_value(); });
+    CHECK(ids_of(batch->rows).size() == 1);
+    CHECK(batch->due.empty());
+    world.remove(plain);
+    world.remove(scheduled);
+  }
 }
 
 TEST_CASE("a release that commits while rows are being set HELD leaves none of them HELD") {

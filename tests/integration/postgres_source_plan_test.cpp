@@ -64,7 +64,7 @@ std::vector<Tried> statements(const pg::TableName& table, const std::string& par
   out.push_back({"claim_by_shard", all.claim_by_shard, 10, "Index Cond: ((shard = s.shard) AND (id > "});
   out.push_back({"claim_flat", all.claim_flat, 8, "Index Cond: ((shard >= r.low) AND (shard <= r.high))"});
   out.push_back({"claim_flat_above", all.claim_flat_above, 9, "Index Cond: ((shard = s.shard) AND (id > "});
-  out.push_back({"claim_due", all.claim_due, 7, "<= now())"});
+  out.push_back({"claim_due", all.claim_due, 7, "now())"});
   out.push_back({"claim_end", all.claim_end, 2, "> now())"});
   out.push_back({"mark", one.mark, 10, "TID Cond: (ctid = s.address)"});
   out.push_back({"erase", one.erase, 8, "TID Cond: (ctid = s.address)"});

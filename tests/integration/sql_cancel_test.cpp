@@ -57,6 +57,24 @@ TEST_CASE("of two rows with one id, one that is due keeps the answer honest") {
   CHECK(cancel(sql, id) == "may be sent");
 }
 
+TEST_CASE("a cancel that answers that a message may be sent has changed nothing and keeps no lock") {
+  OutboxDatabase outbox;
+  auto& sql = outbox.sql();
+  const std::string nearly_due = scheduled(outbox, "3 seconds");
+  const std::string of_two = scheduled(outbox, "1 hour");
+  ask(sql, "INSERT INTO outbox_msg (msg_id, topic, available_at) VALUES ($1, 't', now())",
+      pg::Params{}.untyped(of_two));
+  auto app = outbox.session();
+  must(app.exec_script("BEGIN"));
+  CHECK(cancel(app, nearly_due) == "may be sent");
+  CHECK(cancel(app, of_two) == "may be sent");
+  CHECK(ask(sql,
+            "SELECT count(*) FROM (SELECT FROM outbox_msg WHERE status = 'PENDING' FOR UPDATE SKIP LOCKED) "
+            "x") == "3");
+  must(app.exec_script("COMMIT"));
+  CHECK(ask(sql, "SELECT count(*) FROM outbox_msg WHERE status = 'PENDING'") == "3");
+}
+
 TEST_CASE("while a cancel is open its row is skipped by claims, and a rolled back cancel leaves it pending") {
   OutboxDatabase outbox;
   const std::string id = scheduled(outbox, "1 hour");

@@ -138,7 +138,7 @@ TEST_CASE("a dashboard sees counts and times, and never a key, a payload or a he
   check_allowed(
       monitor,
       {"SELECT status, count(*), min(created_at), sum(body_bytes) FROM outbox_msg GROUP BY status",
-       "SELECT source, scope, topic, since FROM outbox_hold", "SELECT * FROM outbox_lease",
+       "SELECT source, scope, topic, cause, since FROM outbox_hold", "SELECT * FROM outbox_lease",
        "SELECT * FROM outbox_instance", "SELECT consumer, verdict, count(*) FROM dead_msgs GROUP BY 1, 2",
        "SELECT set, number FROM outbox_migration"});
   check_denied(

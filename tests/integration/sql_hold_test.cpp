@@ -23,8 +23,9 @@ struct DeadKey : OutboxDatabase {
         "INSERT INTO outbox_msg (topic, msg_key, status) VALUES ('t', 'k', 'DEAD'), ('t', 'k', 'HELD'), "
         "('t', 'k', 'HELD'), ('t', 'other', 'HELD'), ('u', 'k', 'HELD')");
     ask(sql(),
-        "INSERT INTO outbox_hold (source, scope, topic, msg_key) VALUES ('public.outbox_msg', 'key', 't', "
-        "'k')");
+        "INSERT INTO outbox_hold (source, scope, topic, msg_key, cause) VALUES ('public.outbox_msg', 'key', "
+        "'t', "
+        "'k', 'dead')");
   }
   std::string states() { return ask(sql(), "SELECT id, status FROM outbox_msg ORDER BY id"); }
   std::string holds() { return ask(sql(), "SELECT count(*) FROM outbox_hold"); }
@@ -143,6 +144,84 @@ TEST_CASE("a key stays on hold until its last dead row is decided, also by two a
   CHECK(outbox.holds() == "0");
 }
 
+TEST_CASE("an operator's pause outlives the dead row of its key, and a dead row's hold outlives the pause") {
+  for (const char* end : {"SELECT outbox_dead_retry(1)", "SELECT outbox_dead_discard(1, 'known')"}) {
+    for (const bool paused_first : {true, false}) {
+      DeadKey outbox;
+      auto& sql = outbox.sql();
+      if (paused_first) ask(sql, "DELETE FROM outbox_hold");
+      CHECK(ask(sql, "SELECT outbox_pause('key', 't', 'k', 'fraud case', 'alice')") == "t");
+      if (paused_first)
+        ask(sql,
+            "INSERT INTO outbox_hold (source, scope, topic, msg_key, cause) VALUES ('public.outbox_msg', "
+            "'key', "
+            "'t', 'k', 'dead')");
+      CHECK(ask(sql, end) == "t");
+      CHECK(ask(sql, "SELECT cause, person, reason FROM outbox_hold") ==
+            "operator|alice|operator: fraud case (alice)");
+      CHECK(ask(sql, "SELECT status FROM outbox_msg WHERE id IN (2, 3)") == "HELD HELD");
+      CHECK(ask(sql, "SELECT r.* FROM outbox_resume('key', 't', 'k', '', 'bob') r") == "alice|2|null");
+      CHECK(outbox.holds() == "0");
+    }
+  }
+  DeadKey outbox;
+  auto& sql = outbox.sql();
+  ask(sql, "UPDATE outbox_hold SET reason = 'too large'");
+  CHECK(ask(sql, "SELECT r.* FROM outbox_resume('key', 't', 'k', '', 'bob') r") ==
+        "null|null|dead: too large");
+  CHECK(ask(sql, "SELECT outbox_pause('key', 't', 'k', 'audit', 'bob')") == "t");
+  CHECK(ask(sql, "SELECT r.* FROM outbox_resume('key', 't', 'k', '', 'bob') r") ==
+        "bob|null|dead: too large");
+  CHECK(outbox.states() == "1|DEAD 2|HELD 3|HELD 4|HELD 5|HELD");
+  ask(sql, "DELETE FROM outbox_msg WHERE id = 1");  // by hand: nothing is left to retry
+  CHECK(ask(sql, "SELECT r.* FROM outbox_resume('key', 't', 'k', '', 'bob') r") == "null|2|null");
+  CHECK(outbox.holds() == "0");
+}
+
+TEST_CASE("each person's pause is their own, and nobody ends another's by accident") {
+  for (const std::string scope : {"key", "topic", "pipeline"}) {
+    CAPTURE(scope);
+    OutboxDatabase outbox;
+    auto& sql = outbox.sql();
+    const auto pause = [&](const std::string& person) {
+      return ask(sql, "SELECT outbox_pause('" + scope + "', 't', 'k', 'why', '" + person + "')");
+    };
+    const auto resume = [&](const std::string& person, const std::string& more = "") {
+      return "SELECT r.* FROM outbox_resume('" + scope + "', 't', 'k', '', '" + person + "'" + more + ") r";
+    };
+    CHECK(ask(sql, resume("alice")).starts_with("null|"));
+    CHECK(pause("alice") == "t");
+    CHECK(pause("alice") == "f");
+    CHECK(pause("bob") == "t");
+    CHECK(refusal(sql, resume("carol")) == "22023");
+    CHECK(ask(sql, resume("alice")) == "alice|null|operator: why (bob)");
+    CHECK(pause("alice") == "t");
+    CHECK(ask(sql, resume("carol", ", 'bob'")) == "bob|null|operator: why (alice)");
+    CHECK(ask(sql, resume("carol")) == "alice|0|null");
+    CHECK(ask(sql, "SELECT count(*) FROM outbox_hold") == "0");
+    CHECK(ask(sql, "SELECT count(*) FROM outbox_operation WHERE action = 'resume'") == "4");
+    CHECK(refusal(sql, "SELECT outbox_pause('key', 't', 'k', 'why', repeat('x', 101))") == "22023");
+  }
+}
+
+TEST_CASE("of two that end the last two reasons at once, one lets the rows go") {
+  DeadKey outbox;
+  ask(outbox.sql(), "SELECT outbox_pause('key', 't', 'k', 'why', 'alice')");
+  auto first = outbox.session();
+  must(first.exec_script("BEGIN"));
+  ask(first, "SELECT r.* FROM outbox_resume('key', 't', 'k', '', 'alice') r");
+  std::future<void> second = std::async(std::launch::async, [&] {
+    auto session = outbox.session();
+    ask(session, "SET application_name = 'second'");
+    ask(session, "SELECT outbox_dead_discard(1, 'x')");
+  });
+  CHECK(waits(outbox, "second"));
+  must(first.exec_script("COMMIT"));
+  second.get();
+  CHECK(outbox.holds() == "0");
+  CHECK(outbox.states() == "1|DISCARDED 2|PENDING 3|PENDING 4|HELD 5|HELD");
+}
+
 TEST_CASE("a hold says what it holds, and only that") {
   OutboxDatabase outbox;
   const auto hold = [&](const std::string& values) {
@@ -157,6 +236,12 @@ TEST_CASE("a hold says what it holds, and only that") {
   CHECK(hold("'pipeline', '', ''") == "accepted");
   CHECK(hold("'pipeline', 't', ''") == "23514");
   CHECK(hold("'partition', 't', ''") == "23514");
+  CHECK(refusal(outbox.sql(),
+                "INSERT INTO outbox_hold (source, scope, topic, cause) VALUES ('s', 'topic', 't', 'whim')") ==
+        "23514");
+  CHECK(refusal(outbox.sql(),
+                "INSERT INTO outbox_hold (source, scope, topic, cause, person) VALUES ('s', 'topic', 't', "
+                "'kafka', 'alice')") == "23514");
 }
 
 }  // namespace outbox

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "tests/relay/rig.hpp"
 
@@ -12,8 +13,8 @@ using namespace outbox;
 using namespace outbox::test;
 
 TEST_CASE(
-    "a hundred thousand messages due in the same second go out when it comes, in order, and keep nobody "
-    "waiting") {
+    "a hundred thousand messages due in the same second go out when it comes, in order, and keep others "
+    "waiting seconds at most") {
   RelayRig rig;
   const std::string topic = KafkaCluster::shared().new_topic("due", 3);
   rig.start();
@@ -71,6 +72,79 @@ TEST_CASE(
   CHECK(bodies_of(KafkaCluster::shared().read_all(topic), "payment-7") ==
         std::vector<std::string>{"\"1 second\"", "\"2 seconds\"", "\"settled\""});
   CHECK(rig.count("CANCELLED") == "3");
+}
+
+TEST_CASE(
+    "after a pause with more rows due than one claim brings, no plain row passes a scheduled one of its "
+    "key") {
+  RelayRig rig;
+  const std::string topic = KafkaCluster::shared().new_topic("due-cut", 4);
+  constexpr int accounts = 3000;  // a look brings 500
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body, available_at) SELECT $1, 'account-' || i, "
+      "to_json('capture'::text), clock_timestamp() + i * interval '0.1 ms' FROM generate_series(1, $2::int) "
+      "i",
+      pg::Params{}.text(topic).i32(accounts));
+  rig.await("they are due",
+            [&] { return rig.ask("SELECT max(available_at) < clock_timestamp() FROM outbox_msg") == "t"; });
+  rig.ask(
+      "INSERT INTO outbox_msg (topic, msg_key, body) SELECT $1, 'account-' || i, to_json('closed'::text) "
+      "FROM generate_series($2::int - 99, $2::int) i",
+      pg::Params{}.text(topic).i32(accounts));
+  rig.start();
+  rig.eventually_none_pending();
+  const auto records = KafkaCluster::shared().read_all(topic);
+  for (int i = accounts - 99; i <= accounts; ++i)
+    CHECK(bodies_of(records, "account-" + std::to_string(i)) ==
+          std::vector<std::string>{"\"capture\"", "\"closed\""});
+}
+
+TEST_CASE(
+    "a scheduled row that a cancel has locked keeps its place in its key, whether the cancel is rolled back "
+    "or "
+    "says it may be sent") {
+  RelayRig rig;
+  const std::string topic = KafkaCluster::shared().new_topic("cancel-lock", 1);
+  rig.start();
+  auto app = must(pg::Session::connect({.uri = rig.uri()}));
+  for (const auto& [key, ahead, answer] :
+       {std::tuple{"near", "1 s", "may be sent"}, std::tuple{"far", "5.5 s", "cancelled"}}) {
+    CAPTURE(key);
+    const auto insert = [&](const char* body, const char* when) {
+      rig.ask(
+          "INSERT INTO outbox_msg (topic, msg_key, body, available_at) VALUES ($1, $2, to_json($3::text), "
+          "now() + $4::interval)",
+          pg::Params{}.text(topic).text(key).text(body).text(when));
+    };
+    insert("1", ahead);
+    must(app.exec("BEGIN"));
+    CHECK(ask(app, "SELECT outbox_cancel(msg_id) FROM outbox_msg WHERE msg_key = $1",
+              pg::Params{}.text(key)) == answer);
+    rig.await("it is due",
+              [&] { return rig.ask("SELECT max(available_at) < clock_timestamp() FROM outbox_msg") == "t"; });
+    rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, to_json('2'::text))",
+            pg::Params{}.text(topic).text(key));
+    insert("3", "0 s");
+    const std::string other = std::string{key} + "-other";
+    rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, '0')",
+            pg::Params{}.text(topic).text(other));
+    rig.await("another key goes on", [&] {
+      return rig.ask("SELECT status FROM outbox_msg WHERE msg_key = $1", pg::Params{}.text(other)) == "SENT";
+    });
+    if (std::string_view{answer} == "cancelled") {
+      rig.await("it is said", [&] { return rig.logs().find("due_row_locked") != std::string::npos; });
+      CHECK(rig.ask("SELECT count(*) FROM outbox_msg WHERE msg_key = $1 AND status = 'PENDING'",
+                    pg::Params{}.text(key)) == "3");
+      must(app.exec("ROLLBACK"));
+    }
+    rig.await("all of the key are sent", [&] {
+      return rig.ask("SELECT count(*) FROM outbox_msg WHERE msg_key = $1 AND status = 'SENT'",
+                     pg::Params{}.text(key)) == "3";
+    });
+    if (std::string_view{answer} != "cancelled") must(app.exec("ROLLBACK"));
+    CHECK(bodies_of(KafkaCluster::shared().read_all(topic), key) ==
+          std::vector<std::string>{"\"1\"", "\"2\"", "\"3\""});
+  }
 }
 
 TEST_CASE("a message that was called cancelled at the last moment is never sent") {

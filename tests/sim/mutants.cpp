@@ -27,6 +27,26 @@ class CursorSource final : public FakeSource {
   std::map<std::int16_t, std::int64_t> last_;
 };
 
+// Leaves scheduled rows out, and says nothing of it: what is locked, and all but the first.
+class HushedSource final : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  void claim(ClaimRequest request, Done<Batch> done) override {
+    FakeSource::claim(std::move(request), [done = std::move(done)](Result<Batch> batch) {
+      if (batch) {
+        std::erase_if(batch->due, [](const Message& m) { return m.locked == Locked::yes; });
+        if (batch->due.size() > 1) {
+          batch->due.resize(1);
+          batch->more = true;
+          if (batch->cut.empty()) batch->cut = {no_shard};
+        }
+        batch->due_cut.reset();
+      }
+      done(std::move(batch));
+    });
+  }
+};
+
 class ForgetfulSource final : public FakeSource {
  public:
   using FakeSource::FakeSource;
@@ -161,6 +181,8 @@ std::unique_ptr<FakeSource> make_source(Mutant mutant, SimClock& clock, Loop& lo
   switch (mutant) {
     case Mutant::claims_by_cursor:
       return std::make_unique<CursorSource>(clock, loop, database, chance, faults);
+    case Mutant::hides_due_rows:
+      return std::make_unique<HushedSource>(clock, loop, database, chance, faults);
     case Mutant::forgets_in_flight:
       return std::make_unique<ForgetfulSource>(clock, loop, database, chance, faults);
     case Mutant::opens_the_gate:

@@ -75,6 +75,18 @@ class Judge {
     }
   }
 
+  // A scheduled row comes before what was begun after it came due, and behind what its writer saw committed.
+  void place_of_scheduled_ones() {
+    std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::int64_t, std::uint64_t>>> by_key;
+    for (const auto& [id, seen] : first_)
+      if (seen.key && seen.topic != "surprise")
+        by_key[{seen.topic, *seen.key}].emplace_back(id, seen.appended);
+    for (const auto& [key, rows] :
+         by_key)  // by id: whoever wrote a row had its key's lock, and saw the earlier ones
+      for (std::size_t later = 1; later < rows.size(); ++later)
+        for (std::size_t earlier = 0; earlier < later; ++earlier) place_of(rows[earlier], rows[later], key);
+  }
+
   void nothing_passes_a_dead_one() {
     for (const auto& [dead_id, dead] : database_.rows()) {
       if (dead.status != RowStatus::dead || !dead.key || dead.topic == "surprise" || scheduled(dead_id))
@@ -89,6 +101,18 @@ class Judge {
 
  private:
   void say(std::string finding) { findings.push_back(std::move(finding)); }
+  void place_of(const std::pair<std::int64_t, std::uint64_t>& earlier,
+                const std::pair<std::int64_t, std::uint64_t>& later,
+                const std::pair<std::string, std::string>& key) {
+    const History::Times& one = history_.times.at(earlier.first);
+    const History::Times& other = history_.times.at(later.first);
+    if (!one.available_at && !other.available_at) return;
+    const WallTime due = one.available_at.value_or(one.created_at);
+    const bool in_order = !one.available_at || due <= other.available_at.value_or(other.created_at);
+    if (in_order && later.second < earlier.second)
+      say("row " + std::to_string(later.first) + " of " + key.first + "/" + key.second + " passed row " +
+          std::to_string(earlier.first) + ", one of them scheduled");
+  }
   [[nodiscard]] bool scheduled(std::int64_t id) const { return history_.scheduled.contains(id); }
   [[nodiscard]] bool behind_a_dead_one(const StoredRow& row) const {
     return std::any_of(database_.rows().begin(), database_.rows().end(), [&](const auto& entry) {
@@ -110,6 +134,7 @@ std::vector<std::string> judge(const FakeDatabase& database, const FakeKafka& ka
   judge.nothing_lost(after_sent);
   judge.no_phantoms();
   judge.order_of_first_occurrences();
+  judge.place_of_scheduled_ones();
   judge.nothing_passes_a_dead_one();
   return std::move(judge.findings);
 }

@@ -46,6 +46,9 @@ TEST_CASE("the oracle catches a relay that marks before the ack") {
 TEST_CASE("the oracle catches a relay that claims by id > last") {
   CHECK(caught_after({.mutant = Mutant::claims_by_cursor}) > 0);
 }
+TEST_CASE("the oracle catches a source that leaves scheduled rows out in silence") {
+  CHECK(caught_after({.mutant = Mutant::hides_due_rows}) > 0);
+}
 TEST_CASE("the oracle catches a relay that forgets what is in flight") {
   CHECK(caught_after({.faults = Faults::off, .mutant = Mutant::forgets_in_flight}) > 0);
 }

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "relay/shell/pipeline.hpp"
 #include "tests/support/fakes/fake_broker.hpp"
 #include "tests/support/fakes/fake_source.hpp"
@@ -31,6 +34,7 @@ class GrudgingBroker : public FakeBroker {
   }
   std::int64_t refusals_left = 0;  // of bad ones
   std::int64_t refused = 0;
+  Refusal refusal = Refusal::unsent;
 
  private:
   void pass_on(std::span<const Delivery> reports) {
@@ -39,7 +43,7 @@ class GrudgingBroker : public FakeBroker {
       if (bad_.erase(d.token) == 0 || refusals_left == 0) continue;
       refusals_left -= 1;
       refused += 1;
-      d = {d.token, d.partition, Offset{}, Refusal::unsent, "not today", true};
+      d = {d.token, d.partition, Offset{}, refusal, "not today", true};
     }
     told_(told);
   }
@@ -55,7 +59,9 @@ struct Bench {
     options.name = "bench";
     options.owner = "one";
     options.waking = Waking::poll;
-    pipeline = std::make_unique<Pipeline>(std::move(options), loop, source, broker, log::Logger{},
+    const log::Logger logger(log::Level::info, log::Format::text,
+                             [this](log::Level, const std::string& line) { said.push_back(line); });
+    pipeline = std::make_unique<Pipeline>(std::move(options), loop, source, broker, logger,
                                           deliver == Deliver::exactly_once ? &transactor : nullptr);
     pipeline->start();
   }
@@ -82,6 +88,10 @@ struct Bench {
   }
   [[nodiscard]] RowStatus status(RowId id) { return database.row(id).status; }
   void run(Millis time) { clock.run(clock.now() + time); }
+  [[nodiscard]] std::int64_t times_said(std::string_view event) const {
+    return std::ranges::count_if(
+        said, [&](const std::string& line) { return line.find(event) != std::string::npos; });
+  }
 
   Chance chance{1};
   SimClock clock;
@@ -95,6 +105,7 @@ struct Bench {
   FakeCoordinator coordinator;
   TransactorFaults transactor_faults;
   FakeTransactor transactor{clock, loop, kafka, coordinator, chance, transactor_faults};
+  std::vector<std::string> said;
   std::unique_ptr<Pipeline> pipeline;
 };
 
@@ -172,6 +183,57 @@ TEST_CASE("held topics are probed a few at a time, and all are let go in the end
   bench.run(180s);
   for (const RowId row : rows) CHECK(bench.status(row) == RowStatus::sent);
   CHECK(bench.pipeline->topics_remembered() <= 20);
+}
+
+TEST_CASE(
+    "that a topic waits with more partitions for one that is away is said once, and it goes on when it is "
+    "back") {
+  PipelineOptions options;
+  options.facts_fresh_for = Millis{2000};
+  Bench bench(std::move(options));
+  const RowId first = bench.insert("t", "k", "1");
+  bench.run(1s);
+  CHECK(bench.status(first) == RowStatus::sent);
+  bench.kafka.partition_away_until[{"t", 0}] = bench.clock.now() + 30s;
+  const RowId owed = bench.insert("t", "k", "2");
+  bench.run(2s);
+  bench.kafka.create("t", 3);
+  bench.run(10s);
+  const RowId waits = bench.insert("t", "k2", "3");
+  bench.run(5s);
+  CHECK(bench.times_said("topic_partitions_wait") == 1);
+  CHECK(bench.status(waits) == RowStatus::pending);
+  bench.run(30s);
+  CHECK(bench.status(owed) == RowStatus::sent);
+  CHECK(bench.status(waits) == RowStatus::sent);
+  CHECK(bench.times_said("topic_partitions_wait") == 1);
+}
+
+TEST_CASE(
+    "a topic that is there and whose messages are refused is let go ever less often, until one of them "
+    "passes") {
+  Bench bench({});
+  bench.broker.refusal = Refusal::topic;
+  bench.broker.refusals_left = 1'000'000;
+  std::vector<RowId> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back(bench.insert("t", "k" + std::to_string(i), "bad"));
+  bench.run(600s);
+  const std::int64_t first = bench.broker.refused;
+  CHECK(first >= 3 * 20);
+  CHECK(first <= 9 * 20);  // every second it would be 600 times
+  bench.run(3600s);
+  CHECK(bench.broker.refused - first <= 12 * 20);
+  bench.broker.refusals_left = 0;
+  bench.run(610s);
+  for (const RowId row : rows) CHECK(bench.status(row) == RowStatus::sent);
+  const std::int64_t before = bench.broker.refused;
+  bench.broker.refusals_left = 40;  // the next trouble begins with a short wait again
+  const RowId row = bench.insert("t", "k", "bad");
+  bench.run(60s);
+  CHECK(bench.broker.refused - before >= 3);
+  bench.broker.refusals_left = 0;
+  bench.run(60s);
+  CHECK(bench.status(row) == RowStatus::sent);
 }
 
 TEST_CASE("a row that names a partition which its topic has only just got goes there, and one beyond dies") {

@@ -153,6 +153,7 @@ void World::insert_row() {
   if (chance_.one_in(20)) row.available_at = clock_.wall() + chance_.micros(0, 3'000'000);
   const RowId id = database_.insert(row);
   if (row.available_at) history_.scheduled.insert(id.value);
+  history_.times[id.value] = {row.created_at, row.available_at};
   written_ += 1;
   open_transactions_ += 1;
   if (row.key) locked_keys_.insert(lock);
@@ -164,9 +165,21 @@ void World::insert_row() {
     if (aborts) return database_.erase(id);
     database_.commit(id);
     history_.committed.insert(id.value);
+    if (history_.scheduled.contains(id.value) && chance_.one_in(4)) try_to_cancel(id);
     if (database_.asleep_until > clock_.now())
       for (auto& process : processes_)
         if (process->pipeline) process->source->notify();
+  });
+}
+
+// The application cancels it and rolls back: until then the row is locked.
+void World::try_to_cancel(RowId id) {
+  clock_.after(chance_.micros(0, 1'500'000), [this, id] {
+    if (!database_.rows().contains(id.value)) return;
+    database_.row(id).locked = true;
+    clock_.after(chance_.micros(0, 2'000'000), [this, id] {
+      if (database_.rows().contains(id.value)) database_.row(id).locked = false;
+    });
   });
 }
 

@@ -32,6 +32,7 @@ enum class Mutant {
   none,
   marks_before_ack,
   claims_by_cursor,
+  hides_due_rows,
   forgets_in_flight,
   opens_the_gate,
   ignores_epochs,        ///< a mark does not check the lane's epoch
@@ -74,6 +75,11 @@ struct History {
   std::set<std::int64_t> committed;
   std::map<std::int64_t, std::int64_t> replays;  ///< by row: how often
   std::set<std::int64_t> scheduled;  ///< rows with an available_at: their place is decided by time, not by id
+  struct Times {
+    WallTime created_at;
+    std::optional<WallTime> available_at;
+  };
+  std::map<std::int64_t, Times> times;  ///< of every row
 };
 
 class World {
@@ -95,6 +101,7 @@ class World {
   };
   void write();
   void insert_row();
+  void try_to_cancel(relay::RowId id);
   void strike();
   void come_and_go();
   void replay_row();

@@ -31,15 +31,15 @@ ClaimPlan in_backlog(const Flight& flight) {
   return plan;
 }
 
-Batch rows_of_shard(std::int16_t shard, int count) {
-  Batch batch;
+std::vector<Message> rows_of_shard(std::int16_t shard, int count) {
+  std::vector<Message> rows;
   for (int i = 0; i < count; ++i) {
     Message m;
     m.id = RowId{i + 1};
     m.shard = Shard{shard};
-    batch.rows.push_back(m);
+    rows.push_back(m);
   }
-  return batch;
+  return rows;
 }
 
 const std::array<std::optional<Lease>, 4> leases{Lease{LaneId{0}, Epoch{1}}, Lease{LaneId{1}, Epoch{1}},
@@ -95,7 +95,7 @@ TEST_CASE("when every lane is dry the plan is quiet again") {
 TEST_CASE("a lane with rows in flight waits, and after stalled_after claims past them") {
   Flight flight;
   ClaimPlan plan = in_backlog(flight);
-  static_cast<void>(flight.admit(rows_of_shard(1, 10), leases, ClaimSerial{1}, start));
+  static_cast<void>(flight.admit(rows_of_shard(1, 10), {}, leases, ClaimSerial{1}, start));
   std::vector<LaneId> lanes;
   while (const auto claim = plan.next(start, flight)) lanes.push_back(*claim->lane);
   CHECK(lanes == std::vector<LaneId>{LaneId{0}, LaneId{2}, LaneId{3}});

@@ -34,7 +34,13 @@ std::vector<std::int64_t> ids(const std::vector<Message>& messages) {
 }
 
 std::vector<std::int64_t> ordered(Batch batch) {
-  return ids(in_publishing_order(batch));
+  return ids(in_publishing_order(batch).rows);
+}
+
+Message of_key(Message m, std::string_view key) {
+  m.topic = "t";
+  m.key = key;
+  return m;
 }
 
 }  // namespace
@@ -62,4 +68,42 @@ TEST_CASE("behind a limit a due row waits, since earlier rows of its key may sti
   CHECK(ordered(batch) == std::vector<std::int64_t>{1, 9});
   batch.cut = {Shard{0}};
   CHECK(ordered(batch) == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("of a due row and one that was begun in the moment it came due, the smaller id goes first") {
+  CHECK(ordered({.rows = {row(4, 0, 20), row(6, 0, 20)}, .due = {due(5, 0, 20)}}) ==
+        std::vector<std::int64_t>{4, 5, 6});
+}
+
+TEST_CASE("where due rows were cut, what comes after the cut waits with all that follows of its key") {
+  Batch batch{.rows = {of_key(row(1, 0, 10), "k"), of_key(row(2, 0, 21), "k"), of_key(row(3, 0, 15), "k"),
+                       of_key(row(4, 0, 15), "other"), row(5, 0, 30)},
+              .due = {of_key(due(9, 0, 20), "k")}};
+  batch.more = true;
+  batch.cut = {no_shard};
+  batch.due_cut = DuePlace{at(20), RowId{9}};
+  PublishingOrder order = in_publishing_order(batch);
+  CHECK(ids(order.rows) == std::vector<std::int64_t>{1, 9, 4, 5});  // 5 has no key, and so no order
+  CHECK(ids(order.waiting) == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("of a claim whose due rows were cut something goes out, also where its shard was cut as well") {
+  Batch batch{.rows = {of_key(row(1, 0, 30), "k"), of_key(row(2, 0, 31), "k")},
+              .due = {of_key(due(9, 0, 20), "k")}};
+  batch.more = true;
+  batch.cut = {Shard{0}};
+  batch.due_cut = DuePlace{at(20), RowId{9}};
+  CHECK(ids(in_publishing_order(batch).rows) == std::vector<std::int64_t>{9});
+}
+
+TEST_CASE("behind a locked due row its key waits, and nothing else") {
+  Batch batch{
+      .rows = {of_key(row(1, 0, 10), "k"), of_key(row(2, 0, 30), "k"), of_key(row(3, 0, 30), "other")},
+      .due = {of_key(due(7, 0, 5), "k"), of_key(due(8, 0, 20), "k"), of_key(due(9, 0, 40), "k"),
+              due(6, 0, 50)}};
+  batch.due[1].locked = Locked::yes;
+  batch.due[3].locked = Locked::yes;
+  PublishingOrder order = in_publishing_order(batch);
+  CHECK(ids(order.rows) == std::vector<std::int64_t>{7, 1, 3});
+  CHECK(ids(order.waiting) == std::vector<std::int64_t>{8, 2, 9, 6});
 }

@@ -15,14 +15,14 @@ const std::vector<std::optional<Lease>> leases{Lease{LaneId{0}, Epoch{1}}, Lease
 
 // A row a shard: shard 0 is of lane 0, shard 1 of lane 1.
 std::span<Row> admit(Flight& flight, std::initializer_list<std::int16_t> shards, std::int64_t first_id) {
-  Batch batch;
+  std::vector<Message> messages;
   for (const std::int16_t shard : shards) {
     Message m;
     m.id = RowId{first_id++};
     m.shard = Shard{shard};
-    batch.rows.push_back(m);
+    messages.push_back(m);
   }
-  return flight.admit(std::move(batch), leases, ClaimSerial{1}, MonoTime{});
+  return flight.admit(messages, {}, leases, ClaimSerial{1}, MonoTime{});
 }
 
 std::vector<std::int64_t> left_out(const Flight& flight, LaneSet of) {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "relay/core/claim/due_order.hpp"
 
 namespace outbox::relay {
 namespace {
@@ -19,17 +18,17 @@ std::int64_t cost(const Message& m) {
 
 }  // namespace
 
-std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> leases, ClaimSerial claim,
-                             MonoTime now) {
-  std::vector<Message> ordered = in_publishing_order(batch);
-  if (ordered.empty()) return {};
+std::span<Row> Flight::admit(const std::vector<Message>& rows,
+                             std::vector<std::shared_ptr<const void>> memory,
+                             std::span<const std::optional<Lease>> leases, ClaimSerial claim, MonoTime now) {
+  if (rows.empty()) return {};
   FlightBatch& entry = batches_.emplace_back();
   entry.self = std::prev(batches_.end());
-  entry.memory = std::move(batch.memory);
+  entry.memory = std::move(memory);
   entry.admitted_at = now;
-  entry.rows.reserve(ordered.size());
+  entry.rows.reserve(rows.size());
   const auto lanes = static_cast<std::int16_t>(leases.size());
-  for (Message& m : ordered) {
+  for (const Message& m : rows) {
     const LaneId lane = lane_of(m.shard, lanes);
     const std::optional<Lease>& lease = leases[index(lane)];
     OUTBOX_CHECK(lease.has_value(), "a claim brings only rows of lanes that are leased");
@@ -45,7 +44,7 @@ std::span<Row> Flight::admit(Batch batch, std::span<const std::optional<Lease>> 
     lanes_[index(lane)].admitted_at = now;
     entry.rows.push_back(row);
   }
-  rows_ += static_cast<std::int64_t>(ordered.size());
+  rows_ += static_cast<std::int64_t>(rows.size());
   entry.payloads = entry.unsettled = entry.rows.size();
   return entry.rows;
 }

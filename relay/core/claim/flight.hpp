@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -50,10 +51,10 @@ struct FlightBatch {
 
 class Flight {
  public:
-  /// Shape: the rows of `batch` in publishing order (due rows merged in), each with its lane's lease.
-  /// `leases` holds one entry a lane, by lane number; every row's lane must be in it.
-  std::span<Row> admit(Batch batch, std::span<const std::optional<Lease>> leases, ClaimSerial claim,
-                       MonoTime now);
+  /// Shape: `rows` in publishing order (due_order.hpp), each with its lane's lease; `memory` is what their
+  /// views point into. `leases` holds one entry a lane, by lane number; every row's lane must be in it.
+  std::span<Row> admit(const std::vector<Message>& rows, std::vector<std::shared_ptr<const void>> memory,
+                       std::span<const std::optional<Lease>> leases, ClaimSerial claim, MonoTime now);
 
   /// Kafka has it at `partition`, `offset`; its payload is not needed any more.
   void ack(Row& row, Partition partition, Offset offset);

@@ -24,9 +24,9 @@ GRANT SELECT ON {{table}}, {{schema}}.outbox_hold, {{schema}}.outbox_lease, {{sc
                 {{schema}}.outbox_topic, {{schema}}.outbox_ledger, {{schema}}.outbox_released TO outbox_operator;
 GRANT EXECUTE ON FUNCTION {{schema}}.outbox_dead_retry(bigint), {{schema}}.outbox_dead_discard(bigint, text),
                           {{schema}}.outbox_cancel(uuid) TO outbox_operator;
-GRANT EXECUTE ON FUNCTION {{schema}}.outbox_release(text, text, text, text),
+GRANT EXECUTE ON FUNCTION {{schema}}.outbox_release(text, text, text, text, text, text),
                           {{schema}}.outbox_pause(text, text, text, text, text),
-                          {{schema}}.outbox_resume(text, text, text, text, text),
+                          {{schema}}.outbox_resume(text, text, text, text, text, text),
                           {{schema}}.outbox_replay(bigint, bigint, bigint[], text, text, timestamptz, timestamptz, int),
                           {{schema}}.outbox_purge(bigint, bigint, text, timestamptz, text, int),
                           {{schema}}.outbox_drop_partition(regclass, interval)
@@ -36,7 +36,7 @@ GRANT EXECUTE ON FUNCTION {{schema}}.outbox_operation_begin(text, jsonb, text, t
 
 GRANT SELECT (id, msg_id, topic, body_bytes, status, available_at, created_at, shard, generation, attempts, sent_at,
               kafka_partition, kafka_offset) ON {{table}} TO outbox_monitor;
-GRANT SELECT (source, scope, topic, since) ON {{schema}}.outbox_hold TO outbox_monitor;
+GRANT SELECT (source, scope, topic, cause, since) ON {{schema}}.outbox_hold TO outbox_monitor;
 GRANT SELECT ON {{schema}}.outbox_lease, {{schema}}.outbox_instance, {{schema}}.outbox_topic, {{schema}}.outbox_ledger,
                 {{schema}}.outbox_released TO outbox_monitor;
 

@@ -21,4 +21,5 @@ SELECT (SELECT s.seqcache FROM pg_sequence s WHERE s.seqrelid = pg_get_serial_se
        (SELECT max(e.lanes) FROM {{schema}}.outbox_lease e
         WHERE e.source = $2 AND e.owner IS NOT NULL AND e.lease_until > clock_timestamp()) AS lanes_leased,
        (SELECT count(*) FROM {{table}} WHERE status IN ('HELD', 'DEAD') AND status = 'DEAD') AS dead,
-       (SELECT count(*) FROM {{schema}}.outbox_hold h WHERE h.source = $2) AS holds
+       (SELECT count(*) FROM (SELECT DISTINCT h.scope, h.topic, h.msg_key FROM {{schema}}.outbox_hold h
+                              WHERE h.source = $2) d) AS holds

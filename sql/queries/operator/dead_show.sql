@@ -7,6 +7,7 @@ SELECT m.id, m.msg_id::text, m.topic, m.msg_key, to_char(m.created_at AT TIME ZO
        (SELECT count(*) FROM {{table}} AS b
          WHERE b.status IN ('HELD', 'DEAD') AND b.status = 'HELD' AND b.topic = m.topic AND b.msg_key = m.msg_key),
        (SELECT to_char(h.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') FROM {{schema}}.outbox_hold h
-         WHERE h.source = $2 AND h.scope = 'key' AND h.topic = m.topic AND h.msg_key = m.msg_key)
+         WHERE h.source = $2 AND h.scope = 'key' AND h.topic = m.topic AND h.msg_key = m.msg_key
+           AND h.cause = 'dead')
   FROM {{table}} AS m
  WHERE m.id = $1::bigint AND m.status = 'DEAD'

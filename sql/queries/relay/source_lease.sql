@@ -4,6 +4,7 @@
 -- Locks: the source's lanes and instances. Index: the keys of outbox_lease and outbox_instance.
 -- Also why an operator has paused the whole pipeline, null: nobody has; and where others deliver otherwise, how and who.
 SELECT t.lane, t.epoch, t.owner, t.remaining_ms, t.lanes, t.share, t.instances,
-       (SELECT left(h.reason, 500) FROM {{schema}}.outbox_hold h WHERE h.source = $1 AND h.scope = 'pipeline'),
+       (SELECT left(string_agg(h.reason, '; ' ORDER BY h.since, h.person), 500) FROM {{schema}}.outbox_hold h
+         WHERE h.source = $1 AND h.scope = 'pipeline'),
        t.delivery_in_force, t.in_force_by
   FROM {{schema}}.outbox_lanes_keep($1, $2, $3::int, $4::bigint * interval '1 millisecond', $5::real, $6, $7) t

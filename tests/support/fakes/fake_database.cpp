@@ -99,18 +99,23 @@ Batch FakeDatabase::claim(const ClaimRequest& request, WallTime now) const {
   bool due_cut = false;
   std::stable_sort(due.begin(), due.end(),
                    [](const auto* a, const auto* b) { return *a->available_at < *b->available_at; });
+  std::int64_t taken_due = 0;
   for (const StoredRow* row : due) {  // half of the budget at most, or one row
-    const bool fits = batch.due.empty() || bytes + body_bytes(*row) <= request.bytes_max / 2;
-    due_cut = std::ssize(batch.due) == request.rows_max || !fits;
+    const bool fits = taken_due == 0 || bytes + body_bytes(*row) <= request.bytes_max / 2;
+    due_cut = taken_due == request.rows_max || (!row->locked && !fits);
     if (due_cut) break;
-    bytes += body_bytes(*row);
     batch.due.push_back(message_of(*row, is_held(*row) ? Held::yes : Held::no, *memory));
+    batch.due.back().locked = row->locked ? Locked::yes : Locked::no;
+    if (row->locked) continue;
+    bytes += body_bytes(*row);
+    taken_due += 1;
   }
+  if (due_cut) batch.due_cut = DuePlace{*batch.due.back().available_at, batch.due.back().id};
   for (const auto& [shard, rows] : by_shard) {
     std::int64_t taken = 0;
     for (const StoredRow* row : rows) {
       const bool fits =
-          (batch.rows.empty() && batch.due.empty()) || bytes + body_bytes(*row) <= request.bytes_max;
+          (batch.rows.empty() && taken_due == 0) || bytes + body_bytes(*row) <= request.bytes_max;
       if (taken == per_shard || std::ssize(batch.rows) == request.rows_max || !fits) {
         batch.more = true;
         batch.cut.push_back(shard);
@@ -176,7 +181,7 @@ void FakeDatabase::bury(const DeadRow& dead) {
   if (at->second.generation != dead.generation) return;
   at->second.status = RowStatus::dead;
   at->second.last_error = dead.reason;
-  if (dead.hold) holds_.emplace(*dead.hold, dead.reason);
+  if (dead.hold) holds_[*dead.hold].relays = dead.reason;
 }
 
 void FakeDatabase::set_held(const std::vector<RowName>& names) {
@@ -188,16 +193,25 @@ void FakeDatabase::set_held(const std::vector<RowName>& names) {
 }
 
 Release FakeDatabase::release(const HoldTarget& target) {
-  const auto hold = holds_.find(target);
-  if (target.scope == HoldScope::topic && hold != holds_.end() && !hold->second.starts_with("kafka: "))
-    return Release::kept;
+  if (const auto hold = holds_.find(target); hold != holds_.end()) hold->second.relays.reset();
+  return let_go(target) ? Release::done : Release::kept;
+}
+
+void FakeDatabase::resume(const HoldTarget& target) {
+  if (const auto hold = holds_.find(target); hold != holds_.end()) hold->second.paused = false;
+  let_go(target);
+}
+
+bool FakeDatabase::let_go(const HoldTarget& target) {
   releases_ += 1;
+  const auto hold = holds_.find(target);
+  if (hold != holds_.end() && (hold->second.relays || hold->second.paused)) return false;
   holds_.erase(target);
   for (auto& [id, row] : rows_)
     if (row.status == RowStatus::held && row.topic == target.topic &&
         (target.scope == HoldScope::topic || row.key == target.key))
       row.status = RowStatus::pending;
-  return Release::done;
+  return true;
 }
 
 bool FakeDatabase::retry(RowId id) {
@@ -217,8 +231,8 @@ bool FakeDatabase::retry(RowId id) {
 
 std::vector<std::string> FakeDatabase::held_topics() const {
   std::vector<std::string> out;
-  for (const auto& [target, reason] : holds_)
-    if (target.scope == HoldScope::topic && reason.starts_with("kafka: ")) out.push_back(target.topic);
+  for (const auto& [target, reasons] : holds_)
+    if (target.scope == HoldScope::topic && reasons.relays) out.push_back(target.topic);
   return out;
 }
 

@@ -34,6 +34,7 @@ struct StoredRow {
   std::optional<relay::Partition> partition;
   std::optional<relay::Offset> offset;
   bool committed = false;
+  bool locked = false;  ///< by an open transaction, as outbox_cancel does it
 };
 
 class FakeDatabase {
@@ -58,11 +59,19 @@ class FakeDatabase {
   [[nodiscard]] relay::Batch claim(const relay::ClaimRequest& request, WallTime now) const;
   [[nodiscard]] relay::MarkReply mark(const std::vector<relay::SentRow>& rows, relay::AfterSent after);
   void bury(const relay::DeadRow& dead);
-  void hold(const relay::HoldTarget& target, const std::string& reason) { holds_.emplace(target, reason); }
+  void hold(const relay::HoldTarget& target, const std::string& reason) { holds_[target].relays = reason; }
+  /// What outbox_pause and outbox_resume do, of one person.
+  void pause(const relay::HoldTarget& target) { holds_[target].paused = true; }
+  void resume(const relay::HoldTarget& target);
   void set_held(const std::vector<relay::RowName>& rows);
   [[nodiscard]] relay::Release release(const relay::HoldTarget& target);
   [[nodiscard]] std::vector<std::string> held_topics() const;
-  [[nodiscard]] const std::map<relay::HoldTarget, std::string>& holds() const { return holds_; }
+  /// Who holds it: a relay (Kafka's reason of a topic, a dead row's of a key), an operator, or both.
+  struct Reasons {
+    std::optional<std::string> relays{};
+    bool paused = false;
+  };
+  [[nodiscard]] const std::map<relay::HoldTarget, Reasons>& holds() const { return holds_; }
 
   /// `now` is the database's clock.
   [[nodiscard]] relay::LeaseReply lease(const relay::LeaseRequest& request, MonoTime now);
@@ -113,9 +122,11 @@ class FakeDatabase {
 
   using Rows = std::multimap<std::int64_t, StoredRow>;
   [[nodiscard]] Rows::iterator find(const relay::RowName& name);
+  /// True: nothing holds it any more, and its rows are let go.
+  bool let_go(const relay::HoldTarget& target);
 
   Rows rows_;
-  std::map<relay::HoldTarget, std::string> holds_;
+  std::map<relay::HoldTarget, Reasons> holds_;
   std::map<std::string, std::int32_t> pins_;
   std::vector<LaneRecord> lanes_;
   std::int32_t generation_ = 0;                   // of the lanes
