@@ -100,6 +100,17 @@ bool plan_is_gone(const PGresult* result) {
          field(result, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery";
 }
 
+std::optional<Error> doubt_of(const PGresult* notice, Spoken spoken) {
+  if (field(notice, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return std::nullopt;
+  const bool waited_for_standby = field(notice, PG_DIAG_SOURCE_FILE) == "syncrep.c";
+  const bool by_function = !field(notice, PG_DIAG_CONTEXT).empty();
+  if (!waited_for_standby && (spoken == Spoken::anywhere || by_function)) return std::nullopt;
+  Error error = error_of(notice);
+  error.disposition = Disposition::in_doubt;
+  error.message = "the COMMIT is in doubt: " + error.message;
+  return error;
+}
+
 Error connect_error(const PGconn* connection) {
   Error error = connect_error(PQerrorMessage(connection));
   if (PQconnectionNeedsPassword(connection) != 0) {

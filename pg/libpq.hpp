@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pg/addresses.hpp"
@@ -34,6 +35,13 @@ using ResultHandle = std::unique_ptr<PGresult, ClearResult>;
 [[nodiscard]] Error error_of(const PGresult* result);
 /// Whether the statement failed because the server no longer has (or can no longer use) the prepared plan.
 [[nodiscard]] bool plan_is_gone(const PGresult* result);
+
+/// What a notice means for the transaction that commits meanwhile. Shape: in_doubt where the wait for a
+/// synchronous standby was cancelled, which PostgreSQL says by a mere WARNING beside its success; nullopt: any
+/// other notice. `at_commit`: the statement is a COMMIT itself, which has no other harmless warnings than
+/// those that a function raised in it.
+enum class Spoken { at_commit, anywhere };
+[[nodiscard]] std::optional<Error> doubt_of(const PGresult* notice, Spoken spoken);
 
 /// Why a connection could not be made. libpq 15 keeps the server's SQLSTATE only in the verbose form of the
 /// message, which begin_connection() asks for ("FATAL:  28P01: password ..."); that position does not depend

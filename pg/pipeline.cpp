@@ -34,11 +34,13 @@ Pipeline::Pipeline(ConnectionHandle connection, Naming naming)
   broken_ = PQsetnonblocking(raw(), 1) != 0 || PQenterPipelineMode(raw()) != 1;
 }
 
-// Outside a statement libpq hands over the server's FATAL as a notice.
+// Outside a statement libpq hands over the server's FATAL as a notice. A segment's notices come before its
+// SYNC's answer, so that they are the first awaited one's.
 void Pipeline::on_notice(void* self, const PGresult* notice) noexcept {
-  if (is_severity(notice, "FATAL") || is_severity(notice, "PANIC")) {
-    static_cast<Pipeline*>(self)->last_words_ = error_of(notice);
-  }
+  auto& pipeline = *static_cast<Pipeline*>(self);
+  if (is_severity(notice, "FATAL") || is_severity(notice, "PANIC")) pipeline.last_words_ = error_of(notice);
+  if (pipeline.awaited_.empty()) return;
+  if (auto doubt = doubt_of(notice, Spoken::anywhere)) pipeline.awaited_.front().doubt = std::move(doubt);
 }
 
 void Pipeline::push(Segment segment, Connection::Done done, MonoTime deadline) {
@@ -143,6 +145,7 @@ void Pipeline::finish(Answers& answers) {
     return;
   }
   Result<std::vector<Rows>> result = std::move(entry.rows);
+  if (entry.doubt) result = failure(std::move(*entry.doubt));
   if (entry.error) result = failure(std::move(*entry.error));
   answers.push_back({std::move(entry.done), std::move(result)});
   awaited_.pop_front();

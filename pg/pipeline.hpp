@@ -67,7 +67,8 @@ class Pipeline {
     std::size_t step = 0;  // of the next result; at the end: the SYNC
     std::vector<Rows> rows{};
     std::optional<Error> error{};
-    bool certain = false;  // the error is the server's, so nothing of the segment took effect
+    std::optional<Error> doubt{};  // a notice said that its commit may not be where it was to be
+    bool certain = false;          // the error is the server's, so nothing of the segment took effect
   };
 
   [[nodiscard]] bool give(Entry& entry);

@@ -104,12 +104,25 @@ std::string at_line(std::string_view sql, const PGresult* failed) {
 
 struct Session::State {
   explicit State(ConnectionHandle made)
-      : connection(std::move(made)), socket(PQsocket(connection.get())), canceller(connection.get()) {}
+      : connection(std::move(made)), socket(PQsocket(connection.get())), canceller(connection.get()) {
+    PQsetNoticeReceiver(raw(), on_notice, this);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static void on_notice(void* self, const PGresult* notice) noexcept {
+    auto& state = *static_cast<State*>(self);
+    if (auto doubt = doubt_of(notice, state.committing ? Spoken::at_commit : Spoken::anywhere))
+      state.doubt = std::move(doubt);
+  }
 
   ConnectionHandle connection;
   SocketCopy socket;
   Canceller canceller;
   std::atomic<bool> abandoned = false;
+  bool pooled = false;                          // nothing that outlives a transaction is ours
+  bool committing = false;                      // by commit()
+  std::optional<Error> doubt;                   // what a notice said of the statement under way
   Millis patience{0};                           // for an answer; 0: none
   std::map<std::string, std::string> prepared;  // plan_key() → name
   std::size_t names = 0;
@@ -123,12 +136,17 @@ struct Session::State {
   bool sent_in_transaction = false;  // when the first of them was sent
   std::optional<Error> send_error;   // the first of them
 
+  /// Whether a plan is kept under this key, or may be.
+  [[nodiscard]] bool keeps_plan(const std::string& key) const {
+    return !pooled && (prepared.size() < prepared_max || prepared.contains(key));
+  }
+
   /// To libpq, with a PREPARE before it where there is no plan yet.
   [[nodiscard]] bool give(std::string_view sql, const Params& params) {
     const std::string key = plan_key(sql, params);
     const std::string text(sql);
     const bool known = prepared.contains(key);
-    const bool keeps = known || prepared.size() < prepared_max;
+    const bool keeps = keeps_plan(key);
     bool given = true;
     if (keeps && !known) {
       const auto& name = prepared.emplace(key, "outbox_" + std::to_string(++names)).first->second;
@@ -206,7 +224,9 @@ struct Session::State {
     return error;
   }
 
-  Result<Rows> answer(ResultHandle result, bool was_open, std::string_view sql) const {
+  Result<Rows> answer(ResultHandle result, bool was_open, std::string_view sql) {
+    const auto doubtful = std::exchange(doubt, std::nullopt);
+    if (succeeded(result.get()) && doubtful) return failure(*doubtful);
     if (succeeded(result.get())) return Rows{result.release()};
     if (!result || lost_connection()) return failure(lost(was_open, sql, result.get()));
     return failure(error_of(result.get()));
@@ -249,6 +269,10 @@ Result<Session> Session::connect(const ConnectOptions& options) {
   if (!has_iso_dates(connection)) {
     if (auto set = session.exec(set_iso_dates); !set) return failure(std::move(set.error()));
   }
+  // A pooler makes up the key by which a client cancels; a server gives its process's number.
+  const auto answering = session.exec("SELECT pg_backend_pid()");
+  if (!answering) return failure(answering.error());
+  session.state_->pooled = answering->integer(0, 0) != session.backend_pid();
   session.answer_within(Millis{0});
   return session;
 }
@@ -263,8 +287,7 @@ Result<Rows> Session::exec(std::string_view sql, const Params& params, Format re
 Result<Rows> Session::exec_prepared(std::string_view sql, const Params& params, Format results) {
   const std::string key = plan_key(sql, params);
   for (int attempt = 1;; ++attempt) {
-    if (state_->prepared.size() >= prepared_max && !state_->prepared.contains(key))
-      return exec(sql, params, results);
+    if (!state_->keeps_plan(key)) return exec(sql, params, results);
     const auto name = state_->name_of(key, params);
     if (!name) return failure(name.error());
     const bool was_open = state_->open_transaction();
@@ -340,6 +363,22 @@ Status Session::exec_script(std::string_view sql) {
   return failure(std::move(rows.error()));
 }
 
+Status Session::commit(std::string_view before) {
+  const std::string script = before.empty() ? "COMMIT" : std::string(before) + ";\nCOMMIT";
+  state_->committing = true;
+  auto done = state_->answer(ResultHandle{PQexec(state_->raw(), script.c_str())}, true, "commit");
+  state_->committing = false;
+  constexpr const char* in_failed_transaction = "25P02";
+  // The server answers COMMIT with ROLLBACK, and no error, where a statement had failed and nobody said so.
+  const bool rolled_back =
+      done ? std::string_view(PQcmdStatus(const_cast<PGresult*>(done->native()))) != "COMMIT"
+           : done.error().code == in_failed_transaction;
+  if (rolled_back)
+    return failure(Disposition::fatal,
+                   "the transaction was rolled back: a statement in it failed and was not reported");
+  return done ? Status{} : failure(std::move(done.error()));
+}
+
 bool Session::broken() const {
   return state_->lost_connection();
 }
@@ -348,6 +387,10 @@ bool Session::in_transaction() const {
 }
 int Session::backend_pid() const {
   return PQbackendPID(native());
+}
+
+bool Session::pooled() const {
+  return state_->pooled;
 }
 
 int Session::server_version() const {

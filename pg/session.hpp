@@ -49,7 +49,8 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// One statement with parameters. `prepare` keeps a named plan on the server under the statement's text.
+  /// One statement with parameters. Outside a transaction it commits itself: see commit() for in_doubt. exec_prepared() keeps a named plan on the server under the statement's
+  /// text; behind a pooler it keeps none, since the next client of the same server process would meet it.
   [[nodiscard]] Result<Rows> exec(std::string_view sql, const Params& params = {},
                                   Format results = Format::text);
   [[nodiscard]] Result<Rows> exec_prepared(std::string_view sql, const Params& params,
@@ -71,8 +72,12 @@ class Session {
   /// Several statements separated by ';' and no parameters (migrations). One implicit transaction.
   [[nodiscard]] Status exec_script(std::string_view sql);
 
-  /// BEGIN, body, COMMIT. An Error from body rolls back and is returned. A COMMIT whose reply was lost:
-  /// in_doubt.
+  /// Commits, after the statements of `before` (as exec_script() takes them) in the same round trip.
+  /// Errors: rolled back, since a statement had failed and the caller went on: fatal; the reply was lost, or
+  /// the wait for a synchronous standby was cancelled, which PostgreSQL calls a warning: in_doubt.
+  [[nodiscard]] Status commit(std::string_view before = {});
+
+  /// BEGIN, body, commit(). An Error from body rolls back and is returned.
   [[nodiscard]] Status transaction(const std::function<Status(Session&)>& body);
 
   [[nodiscard]] bool broken() const;  ///< the server or the network closed it
@@ -80,6 +85,9 @@ class Session {
   [[nodiscard]] int server_version() const;  ///< 150018 and the like
   /// Of the process that the connection was made to: behind a pooler it is not the one that answers.
   [[nodiscard]] int backend_pid() const;
+  /// A pooler stands between: each transaction may meet another server process, so that nothing outlives it
+  /// (plans, SET, LISTEN, advisory locks and cursors of the session).
+  [[nodiscard]] bool pooled() const;
   [[nodiscard]] pg_conn* native() const;
   /// From the next statement on: an answer that takes longer breaks the session, and the error is as of a
   /// lost connection. Zero, as at first: answers are waited for without an end. exec() and exec_prepared()

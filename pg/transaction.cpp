@@ -1,5 +1,3 @@
-#include <string_view>
-
 #include "pg/libpq.hpp"
 
 namespace outbox::pg {
@@ -31,15 +29,7 @@ Status Session::transaction(const std::function<Status(Session&)>& body) {
   }
   const RollbackAtExit at_exit{*this};
   if (Status done = body(*this); !done) return done;
-  auto committed = exec("COMMIT");
-  if (!committed) return failure(std::move(committed.error()));
-  // The server answers COMMIT with ROLLBACK, and no error, where a statement had failed and the body went on.
-  const std::string_view tag = PQcmdStatus(const_cast<pg_result*>(committed->native()));
-  if (tag != "COMMIT") {
-    return failure(Disposition::fatal,
-                   "the transaction was rolled back: a statement in it failed and was not reported");
-  }
-  return {};
+  return commit();
 }
 
 }  // namespace outbox::pg

@@ -16,6 +16,7 @@ struct Failure {
     environment,  ///< no privilege, no such table …: repeat it later; no message is to blame, a person must
                   ///< act
     fenced,       ///< another member has claimed a partition of the batch: it is no affair of ours any more
+    alone,        ///< nothing failed: the message needs a transaction without others
     later,        ///< the handler threw Retry
     rejected,     ///< the handler threw Reject
     stale,        ///< the handler threw Stale

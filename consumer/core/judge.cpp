@@ -18,6 +18,18 @@ Candidate read_candidate(const Record& record, const IdOf& id_of) {
   return out;
 }
 
+Candidate known_candidate(const Record& record, const Uuid& msg_id, const IdOf& id_of) {
+  Candidate out;
+  out.record = &record;
+  out.payload = payload_sha256(record.body);
+  const auto envelope = read_envelope(record, id_of);
+  const auto* read = std::get_if<Message::Identity>(&envelope);
+  auto identity = read ? *read : Message::Identity{};
+  identity.msg_id = msg_id;
+  out.message.emplace(record, identity);
+  return out;
+}
+
 std::vector<const Candidate*> to_insert(std::span<const Candidate> batch) {
   std::vector<const Candidate*> out;
   std::unordered_set<Uuid> seen;

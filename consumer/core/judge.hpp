@@ -26,6 +26,8 @@ struct Candidate {
   Sha256 payload{};
 };
 [[nodiscard]] Candidate read_candidate(const Record& record, const IdOf& id_of = {});
+/// A record whose id is known already, whatever its headers and id_of say now.
+[[nodiscard]] Candidate known_candidate(const Record& record, const Uuid& msg_id, const IdOf& id_of = {});
 
 /// Shape: one candidate for each distinct id, the first in the batch's order, sorted by id: transactions that
 /// insert in one order can't deadlock on it.

@@ -5,7 +5,7 @@
 namespace outbox {
 
 std::optional<Chain> chain_of(const Message& message) {
-  if (!message.key() || !message.seq()) return std::nullopt;
+  if (!message.key() || !message.seq() || message.header("outbox-due-at")) return std::nullopt;
   return Chain{message.topic(), sha256(std::string(message.source()).append("\n").append(*message.key()))};
 }
 

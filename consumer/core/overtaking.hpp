@@ -20,7 +20,8 @@ namespace outbox {
 using Chain = std::pair<std::string_view, Sha256>;
 using ChainSeqs = std::map<Chain, std::int64_t>;
 
-/// nullopt: the message has no key or says no seq, so it has no place in an order.
+/// nullopt: the message has no key or says no seq, so it has no place in an order; or it was scheduled, so that
+/// its place is the moment when it was due, and its seq is lower than its place.
 [[nodiscard]] std::optional<Chain> chain_of(const Message& message);
 
 /// Shape: the highest seq of each chain among the messages to apply.

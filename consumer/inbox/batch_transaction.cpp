@@ -86,7 +86,8 @@ Status BatchTransaction::settle(const Candidate& candidate, const Judgement& jud
 }
 
 BatchResult BatchTransaction::apply(std::span<const Candidate> batch, const HandlerCall& handler) {
-  HandlerTransaction tx(inbox_.session, inbox_.statements, inbox_.consumer, inbox_.body_type);
+  const auto company = batch.size() == 1 || handler.takes_spans() ? Company::alone : Company::shared;
+  HandlerTransaction tx(inbox_.session, inbox_.statements, inbox_.consumer, inbox_.body_type, company);
   BatchResult result = in_transaction(inbox_.session, inbox_.statements, [&]() -> BatchResult {
     const auto judgements = judge_batch(batch, ProcessedState::applied);
     if (!judgements) return not_ours(judgements.error());

@@ -20,16 +20,13 @@ std::optional<Outcome> DeadLetters::retry_one() {
       session_.run([&](const InboxContext& inbox) { return Revival(inbox).apply(handler_, taken); });
   if (!taken) return std::nullopt;
   if (const auto* back = std::get_if<RolledBack>(&result)) {
-    using Kind = Failure::Kind;
-    if (!back->by_handler || back->failure.kind == Kind::transient || back->failure.kind == Kind::environment)
-      return std::nullopt;
     const Failure failure = back->failure;
     result =
         session_.run([&](const InboxContext& inbox) { return Revival(inbox).write_down(*taken, failure); });
   }
   const auto* done = std::get_if<std::vector<Outcome>>(&result);
   if (!done) return std::nullopt;
-  if (tell_ && done->front().settled()) tell_(taken->record, done->front());
+  if (tell_) tell_(taken->record, done->front());
   return done->front();
 }
 

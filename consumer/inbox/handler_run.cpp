@@ -39,6 +39,8 @@ std::optional<HandlerFailure> run_handler(HandlerTransaction& tx, const HandlerC
     thrown = std::current_exception();
     tx.receive();  // what was sent before may be the cause
   }
+  if (tx.needs_solitude())  // whatever the handler made of being told so
+    return HandlerFailure{{Failure::Kind::alone, "it needs a transaction of its own"}, first};
   if (const auto& sent = tx.sent_failure()) {
     if (thrown && sent->error && sent->message == first)
       return HandlerFailure{failure_of(thrown, sent->error), first};
@@ -46,7 +48,10 @@ std::optional<HandlerFailure> run_handler(HandlerTransaction& tx, const HandlerC
   }
   const State state = tx.state();
   if (state == State::ended) ended_by_handler(messages.front());
-  if (state == State::usable && !thrown) return std::nullopt;
+  if (state == State::usable && !thrown) {
+    tx.end();
+    return std::nullopt;
+  }
   std::optional<Error> breaking;
   if (state == State::lost) breaking = connection_lost();
   if (state == State::unfit) breaking = left_unfit();

@@ -3,49 +3,17 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/check.hpp"
 #include "consumer/core/failure.hpp"
+#include "consumer/core/statement_kind.hpp"
 #include "consumer/core/text.hpp"
 
 namespace outbox {
 namespace {
 
 constexpr std::size_t sent_max = 1000;  // answers that libpq keeps until they are received
-
-std::string lower_words(std::string_view sql) {
-  std::string out;
-  for (const char c : sql.substr(0, 64)) {
-    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
-    if (blank && (out.empty() || out.back() == ' ')) continue;
-    out.push_back(blank ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-  }
-  return out;
-}
-
-/// A handler that ends the transaction would leave messages of its batch marked as done and never handled.
-bool would_end_transaction(std::string_view sql) {
-  const std::string words = lower_words(sql);
-  const auto begins = [&](std::string_view word) {
-    return words.starts_with(word) &&
-           (words.size() == word.size() || std::isalnum(static_cast<unsigned char>(words[word.size()])) == 0);
-  };
-  if (begins("rollback")) {
-    for (const auto* to : {"rollback to", "rollback work to", "rollback transaction to"})
-      if (begins(to)) return false;
-    return true;
-  }
-  constexpr std::string_view enders[] = {
-      "commit", "end", "abort", "begin", "start transaction", "prepare transaction"};
-  return std::ranges::any_of(enders, begins);
-}
-
-void forbid_ending(std::string_view sql) {
-  if (would_end_transaction(sql))
-    throw std::logic_error("a handler must not begin or end the transaction: the library does");
-}
 
 [[noreturn]] void throw_sql_error(const Error& error) {
   throw SqlError(error.code, error.text(),
@@ -84,9 +52,48 @@ void HandlerTransaction::begin(std::size_t message) {
   first_error_.reset();
 }
 
+/// What a handler does must not reach the messages behind it, nor whoever has the server's process next.
+void HandlerTransaction::admit(std::string_view sql) {
+  switch (kind_of(sql)) {
+    case StatementKind::plain:
+      return;
+    case StatementKind::savepoint:
+      if (std::exchange(guarded_, true)) return;
+      if (sent_.size() >= sent_max || sent_failure_) require_sent();
+      sent_.push_back({message_, std::nullopt});
+      static_cast<void>(session_.send("SAVEPOINT outbox_message", {}));
+      return;
+    case StatementKind::for_rest_of_transaction:
+      return require_solitude();
+    case StatementKind::of_transaction:
+      throw std::logic_error("a handler must not begin or end the transaction: the library does");
+    case StatementKind::of_session:
+      throw std::logic_error(
+          "a handler must not change what outlives its transaction (SET without LOCAL, LISTEN, PREPARE, a "
+          "cursor "
+          "WITH HOLD, an advisory lock of the session): other messages, and other clients of a pooler, would "
+          "meet "
+          "it; use SET LOCAL and pg_advisory_xact_lock()");
+    case StatementKind::of_library:
+      throw std::logic_error("savepoints whose name begins with outbox_ are the library's");
+  }
+}
+
+void HandlerTransaction::require_solitude() {
+  if (company_ == Company::alone) return;
+  needs_solitude_ = true;
+  throw std::runtime_error("it needs a transaction of its own, and gets one");
+}
+
+void HandlerTransaction::end() {
+  if (!std::exchange(guarded_, false) || sent_failure_) return;
+  sent_.push_back({message_, std::nullopt});
+  static_cast<void>(session_.send("RELEASE SAVEPOINT outbox_message", {}));
+}
+
 void HandlerTransaction::send_params(std::string_view sql, std::vector<Param> params,
                                      std::optional<Affects> expected) {
-  forbid_ending(sql);
+  admit(sql);
   if (sent_.size() >= sent_max || sent_failure_) require_sent();
   sent_.push_back({message_, std::move(expected)});
   // A connection that broke is known by receive(), too, which says what that means.
@@ -129,12 +136,13 @@ void HandlerTransaction::require_sent() {
 }
 
 pg_conn* HandlerTransaction::native() {
+  require_solitude();  // what is done by libpq can't be seen
   require_sent();
   return session_.native();
 }
 
 Rows HandlerTransaction::exec_params(std::string_view sql, std::vector<Param> params) {
-  forbid_ending(sql);
+  admit(sql);
   auto rows = std::make_shared<const pg::Rows>(exec_behind_sent(sql, to_params(params)));
   const int size = rows->size();
   const std::int64_t affected = rows->affected();

@@ -19,11 +19,18 @@ namespace outbox {
 /// Idle, in no transaction, not in pipeline mode: fit for the next transaction.
 [[nodiscard]] bool is_clean(const pg::Session& session);
 
+/// Whether other messages' handlers work in the same database transaction.
+enum class Company { alone, shared };
+
 class HandlerTransaction final : public Transaction {
  public:
   HandlerTransaction(pg::Session& session, const Statements& statements, std::string_view consumer,
-                     std::string& body_type)
-      : session_(session), statements_(statements), consumer_(consumer), body_type_(body_type) {}
+                     std::string& body_type, Company company)
+      : session_(session),
+        statements_(statements),
+        consumer_(consumer),
+        body_type_(body_type),
+        company_(company) {}
 
   [[nodiscard]] Rows exec_params(std::string_view sql, std::vector<Param> params) override;
   void send_params(std::string_view sql, std::vector<Param> params, std::optional<Affects> expected) override;
@@ -46,6 +53,11 @@ class HandlerTransaction final : public Transaction {
   /// The handler for message number `message` of the batch is next: what is sent from now on is that one's,
   /// and what the one before it caught and undid is forgotten.
   void begin(std::size_t message);
+  /// The handler returned: its savepoints are out of reach of those behind it. Nothing is waited for.
+  void end();
+  /// The handler did, in company, what would reach the messages behind it and can't be undone alone (SET
+  /// LOCAL, a temporary table, native()): it needs a transaction of its own.
+  [[nodiscard]] bool needs_solitude() const { return needs_solitude_; }
 
   /// A statement that was sent and did not come to what it should. Nothing else is executed then.
   struct SentFailure {
@@ -69,11 +81,16 @@ class HandlerTransaction final : public Transaction {
   pg::Session::Received take();
   void note(const Sent& sent, const pg::Rows& rows);
   void require_sent();
+  void admit(std::string_view sql);
+  void require_solitude();
 
   pg::Session& session_;
   const Statements& statements_;
   std::string_view consumer_;
   std::string& body_type_;  ///< of the outbox table; looked up once a session, empty until then
+  Company company_;
+  bool guarded_ = false;  // a savepoint of ours lies below the handler's
+  bool needs_solitude_ = false;
   std::optional<Error> first_error_;
   std::size_t message_ = 0;
   std::vector<Sent> sent_;  ///< and not yet received

@@ -79,7 +79,9 @@ struct Inbox::State {
   std::vector<Outcome> process(std::span<const Record> records, const HandlerCall& handler) {
     session.forget_cancel();
     auto outcomes =
-        Settlement(session, {options.attempts_max, options.after_attempts}, handler, records).run();
+        Settlement(session, {options.attempts_max, options.after_attempts, options.environment_patience},
+                   handler, records)
+            .run();
     if (options.on_outcome)
       for (std::size_t i = 0; i < outcomes.size(); ++i)
         if (outcomes[i].settled() || outcomes[i].blocked) options.on_outcome(records[i], outcomes[i]);

@@ -83,6 +83,13 @@ BatchResult InboxSession::run(const Work& work) {
   }
 }
 
+Millis InboxSession::in_environment_for(const Record& record) {
+  const MonoTime at = std::chrono::steady_clock::now();
+  Ailing& ailing = ailing_[{std::string(record.topic), record.partition}];
+  if (ailing.offset != record.offset) ailing = {record.offset, at};
+  return std::chrono::duration_cast<Millis>(at - ailing.since);
+}
+
 Status InboxSession::check() {
   const std::string tables = "processed_msgs, dead_msgs and inbox_consumer in schema " + statements_.schema;
   const auto advise = [&](Error error) {

@@ -5,11 +5,14 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/backoff.hpp"
+#include "base/clock.hpp"
 #include "consumer/inbox/whole_transaction.hpp"
 
 namespace outbox {
@@ -42,6 +45,13 @@ class InboxSession {
 
   [[nodiscard]] const IdOf& id_of() const noexcept { return id_of_; }
 
+  /// Its handlers were seen to need a transaction for each message, so that batches are not tried any more.
+  [[nodiscard]] bool one_by_one() const noexcept { return one_by_one_; }
+  void go_one_by_one() noexcept { one_by_one_ = true; }
+
+  /// For how long the record, the first of its partition that is not settled, has met an environment failure.
+  [[nodiscard]] Millis in_environment_for(const Record& record);
+
   /// Asks the server to cancel what runs now, and has run() repeat nothing and begin nothing until the next
   /// forget_cancel(). Any thread.
   void cancel() noexcept;
@@ -65,6 +75,12 @@ class InboxSession {
   std::chrono::hours horizon_;
   Statements statements_;
   std::string body_type_;
+  bool one_by_one_ = false;
+  struct Ailing {
+    std::int64_t offset = -1;
+    MonoTime since{};
+  };
+  std::map<std::pair<std::string, std::int32_t>, Ailing> ailing_;  // by topic and partition
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> abandoned_{false};
   std::mutex mutex_;  // guards that session_ is there against cancel(); the owner's thread alone changes it

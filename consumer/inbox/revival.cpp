@@ -18,7 +18,7 @@ std::vector<Outcome> one(Fate fate, Verdict verdict = Verdict::fresh, std::strin
 }  // namespace
 
 BatchResult Revival::apply(const HandlerCall& handler, std::optional<DeadLetter>& taken) {
-  HandlerTransaction tx(inbox_.session, inbox_.statements, inbox_.consumer, inbox_.body_type);
+  HandlerTransaction tx(inbox_.session, inbox_.statements, inbox_.consumer, inbox_.body_type, Company::alone);
   taken.reset();
   BatchResult result = in_transaction(inbox_.session, inbox_.statements, [&]() -> BatchResult {
     auto next = take();
@@ -27,11 +27,11 @@ BatchResult Revival::apply(const HandlerCall& handler, std::optional<DeadLetter>
     const DeadLetter& letter = taken.emplace(**std::move(next));
     const auto changed = change_state(letter, ProcessedState::applied);
     if (!changed) return not_ours(changed.error());
-    const Candidate candidate = read_candidate(letter.record, inbox_.id_of);
-    if (!*changed || !candidate.message) {
+    if (!*changed) {
       if (const Status done = resolve(letter, "not dead any more"); !done) return not_ours(done.error());
       return one(Fate::skipped, Verdict::duplicate);
     }
+    const Candidate candidate = known_candidate(letter.record, letter.msg_id, inbox_.id_of);
     const auto late = overtaken(candidate);
     if (!late) return not_ours(late.error());
     if (*late)
@@ -55,10 +55,10 @@ BatchResult Revival::write_down(const DeadLetter& letter, const Failure& failure
       const auto changed = change_state(letter, ProcessedState::discarded);
       written = changed ? resolve(letter, "stale") : Status(tl::unexpected(changed.error()));
       outcome = one(Fate::skipped, Verdict::stale, failure.reason);
-    } else if (failure.kind == Failure::Kind::later) {
+    } else if (failure.kind != Failure::Kind::message && failure.kind != Failure::Kind::rejected) {
       const auto wait = std::max(wait_min, failure.wait);
       pg::Params params;
-      params.i64(letter.id).i64(wait.count());
+      params.i64(letter.id).i64(wait.count()).text(to_text(failure.reason, error_bytes_max));
       const auto rows = inbox_.session.exec_prepared(inbox_.statements.dead_later, params);
       written = rows ? Status{} : Status(tl::unexpected(rows.error()));
     } else {

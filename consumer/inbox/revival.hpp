@@ -33,8 +33,8 @@ class Revival {
   /// back. Errors: std::logic_error, as run_handler().
   [[nodiscard]] BatchResult apply(const HandlerCall& handler, std::optional<DeadLetter>& taken);
 
-  /// After apply() was rolled back by the handler of `letter`. Retry: it is taken again later; Stale: it is
-  /// discarded; anything else: it waits for a person.
+  /// After apply() was rolled back with `letter` taken. Retry, and what is not the message's fault: it is taken
+  /// again later, behind the others; Stale: it is discarded; anything else: it waits for a person.
   [[nodiscard]] BatchResult write_down(const DeadLetter& letter, const Failure& failure);
 
  private:

@@ -29,7 +29,7 @@ void Settlement::leave(std::size_t first, std::size_t last, const Failure& failu
 void Settlement::settle(std::size_t first, std::size_t last) {
   for (std::size_t from = first; from < last;) {
     std::size_t to = from;
-    while (to < last && !away_ && !blocked(to)) ++to;
+    while (to < last && !away_ && !blocked(to) && (to == from || !session_.one_by_one())) ++to;
     if (to > from) {
       settle_run(from, to);
       from = to;
@@ -53,6 +53,10 @@ void Settlement::settle_run(std::size_t first, std::size_t last) {
     away_ = failure;
     return leave(first, last, failure);
   }
+  if (failure.kind == Kind::alone) {
+    session_.go_one_by_one();
+    return settle(first, last);
+  }
   if (last - first == 1) return settle_failed(first, failure);
   const std::size_t middle = first + (at ? *at : (last - first) / 2);
   settle(first, middle);
@@ -60,8 +64,11 @@ void Settlement::settle_run(std::size_t first, std::size_t last) {
   settle(at ? middle + 1 : middle, last);
 }
 
-void Settlement::settle_failed(std::size_t i, const Failure& failure) {
+void Settlement::settle_failed(std::size_t i, Failure failure) {
   const Record& record = *candidates_[i].record;
+  const bool environment = failure.kind == Kind::environment;
+  const bool lasts = environment && session_.in_environment_for(record) >= policy_.environment_patience;
+  if (lasts) failure.kind = Kind::message;
   const bool exhausted = failure.kind == Kind::message && record.attempt >= policy_.attempts_max;
   const bool blocks = exhausted && policy_.after_attempts == AfterAttempts::block;
   if (failure.kind == Kind::rejected || failure.kind == Kind::stale || (exhausted && !blocks))
@@ -70,7 +77,7 @@ void Settlement::settle_failed(std::size_t i, const Failure& failure) {
   outcomes_[i] = {.fate = counts ? Fate::failed : Fate::waiting,
                   .reason = failure.reason,
                   .retry_wait = failure.wait,
-                  .blocked = blocks};
+                  .blocked = blocks || failure.kind == Kind::environment};
   blocked_.emplace(record.topic, record.partition);
 }
 

@@ -20,6 +20,7 @@ namespace outbox {
 struct FailurePolicy {
   int attempts_max = 10;
   AfterAttempts after_attempts = AfterAttempts::park_key;
+  Millis environment_patience{0};
 };
 
 class Settlement {
@@ -33,7 +34,7 @@ class Settlement {
   void settle(std::size_t first, std::size_t last);
   void settle_run(std::size_t first, std::size_t last);
   void leave(std::size_t first, std::size_t last, const Failure& failure);
-  void settle_failed(std::size_t i, const Failure& failure);
+  void settle_failed(std::size_t i, Failure failure);
   void end(std::size_t i, const Failure& failure);
   [[nodiscard]] ProcessedState end_state(std::size_t i, const Failure& failure) const;
   [[nodiscard]] bool blocked(std::size_t i) const;

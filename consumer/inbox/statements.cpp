@@ -12,6 +12,7 @@ Result<Statements> make_statements(const std::string& schema) {
   namespace q = sql::consumer;
   return Statements{.schema = schema,
                     .begin = std::string(q::begin),
+                    .commit = std::string(q::commit),
                     .processed_insert = fill(q::processed_insert),
                     .processed_look_up = fill(q::processed_look_up),
                     .processed_state = fill(q::processed_state),

@@ -10,6 +10,7 @@ namespace outbox {
 struct Statements {
   std::string schema;  ///< unquoted, for parameters
   std::string begin;
+  std::string commit;
   std::string processed_insert;
   std::string processed_look_up;
   std::string processed_state;

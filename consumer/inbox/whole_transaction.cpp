@@ -1,9 +1,5 @@
 #include "consumer/inbox/whole_transaction.hpp"
 
-#include <libpq-fe.h>
-
-#include <string_view>
-
 #include "base/crash_point.hpp"
 
 namespace outbox {
@@ -15,14 +11,6 @@ struct RollbackAtExit {
     if (!session.broken() && session.in_transaction()) static_cast<void>(session.exec("ROLLBACK"));
   }
 };
-
-Status commit(pg::Session& session) {
-  const auto done = session.exec("COMMIT");
-  if (!done) return failure(done.error());
-  // PostgreSQL answers a COMMIT of a broken transaction with ROLLBACK and no error.
-  if (std::string_view(PQcmdStatus(const_cast<pg_result*>(done->native()))) == "COMMIT") return {};
-  return failure(Disposition::quarantine, "the transaction was rolled back at its COMMIT");
-}
 
 }  // namespace
 
@@ -37,9 +25,10 @@ BatchResult in_transaction(pg::Session& session, const Statements& statements,
   const RollbackAtExit at_exit{session};
   if (const Status begun = session.exec_script(statements.begin); !begun) return not_ours(begun.error());
   BatchResult result = work();
-  if (std::holds_alternative<RolledBack>(result)) return result;
+  const auto* outcomes = std::get_if<std::vector<Outcome>>(&result);
+  if (!outcomes || outcomes->empty()) return result;
   crash_here(CrashPoint::consumer_before_commit);
-  if (const Status committed = commit(session); !committed)
+  if (const Status committed = session.commit(statements.commit); !committed)
     return RolledBack{failure_of(committed.error()), std::nullopt};
   crash_here(CrashPoint::consumer_after_commit);
   return result;

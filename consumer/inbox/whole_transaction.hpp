@@ -26,7 +26,7 @@ struct InboxContext {
   const IdOf& id_of;
 };
 
-/// Nothing was written.
+/// Nothing was written, or it is in doubt.
 struct RolledBack {
   Failure failure;
   std::optional<std::size_t> at;  ///< the candidate whose handler failed; nullopt: not one's (claiming, the
@@ -38,7 +38,9 @@ using BatchResult = std::variant<std::vector<Outcome>, RolledBack>;
 /// A failure of the library's own statements. It is nobody's fault, so that no message is ever buried for it.
 [[nodiscard]] RolledBack not_ours(const Error& error);
 
-/// Shape: what `work` answers, committed, unless it answers RolledBack. A COMMIT that fails is RolledBack
+/// Shape: what `work` answers, committed, unless it answers RolledBack or no outcome at all. What is committed
+/// is where a commit has to be, also where it only found what others had written: on the standby, if that is
+/// asked for. Where that is in doubt, the failure is transient, and the repetition finds out. A COMMIT that fails is RolledBack
 /// without a candidate: a deferred constraint speaks only then, and does not say which message it means.
 [[nodiscard]] BatchResult in_transaction(pg::Session& session, const Statements& statements,
                                          const std::function<BatchResult()>& work);

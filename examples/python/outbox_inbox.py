@@ -7,6 +7,7 @@ Move Kafka's offset past a record only when process() has returned. It raises wh
 failed: nothing was written then, and the record is offered again, attempts + 1. One thread at a time.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -58,7 +59,8 @@ def read_identity(record):
         if values:
             source = _last(record, source_name) or b""
             msg_id = _msg_id(name, values, source if source_name else None, foreign)
-            seq = _number(_last(record, "outbox-seq")) if name == "outbox-id" else None
+            scheduled = _last(record, "outbox-due-at") is not None  # its number is lower than its place in the order
+            seq = _number(_last(record, "outbox-seq")) if name == "outbox-id" and not scheduled else None
             return msg_id, seq, _text(source)
     raise Malformed("no header names it: none of outbox-id, ce_id, id")
 
@@ -117,6 +119,10 @@ def _value(value):
     return {"base64": base64.b64encode(value).decode()}
 
 
+class InDoubt(psycopg2.OperationalError):
+    """Whether the transaction is where it has to be is not known: offer the record again, and move no offset."""
+
+
 class Inbox:
     def __init__(self, connection, consumer, guard=False, attempts_max=10, horizon=None):
         """`horizon`: an interval, how long it must remember: longer than a message can come again (docs/consumer.md).
@@ -144,18 +150,20 @@ class Inbox:
         try:
             identity = read_identity(record)
         except Malformed as wrong:
-            with self.connection, self.connection.cursor() as cursor:
+            with self._transaction() as cursor:
                 self._park(cursor, record, None, "malformed", str(wrong))
             return "malformed"
         while True:
             try:
-                with self.connection, self.connection.cursor() as cursor:  # one transaction
+                with self._transaction() as cursor:
                     verdict = self._begin(cursor, record, identity)
                     if verdict == "fresh":
                         handler(cursor, record)
                     elif verdict in ("conflict", "expired", "parked"):
                         self._park(cursor, record, identity[0], verdict, "")
                 return verdict
+            except InDoubt:
+                raise
             except psycopg2.Error as error:
                 if error.pgcode in TRANSIENT:
                     continue
@@ -169,6 +177,15 @@ class Inbox:
                     raise
                 return self._give_up(record, identity, "failed", str(error))
 
+    @contextlib.contextmanager
+    def _transaction(self):
+        """PostgreSQL answers a COMMIT that stopped waiting for its synchronous standby with a mere warning."""
+        with self.connection, self.connection.cursor() as cursor:
+            yield cursor
+            del self.connection.notices[:]
+        if self.connection.notices:
+            raise InDoubt("the COMMIT is in doubt: " + self.connection.notices[-1].strip())
+
     def _begin(self, cursor, record, identity):
         msg_id, seq, source = identity
         cursor.execute(
@@ -180,7 +197,7 @@ class Inbox:
 
     def _give_up(self, record, identity, verdict, error):
         """In a transaction of its own, since the handler's was rolled back; another copy may have come meanwhile."""
-        with self.connection, self.connection.cursor() as cursor:
+        with self._transaction() as cursor:
             begun = self._begin(cursor, record, (identity[0], None, ""))
             if begun == "fresh":
                 self._park(cursor, record, identity[0], verdict, error)

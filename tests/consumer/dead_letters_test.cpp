@@ -360,7 +360,9 @@ TEST_CASE("retries and live messages of three keys at once, with failures: none 
       auto session = db.database.session();
       const auto handler = flaky(n);
       while (!done) {
-        must(session.exec("SELECT inbox_dead_retry(id) FROM dead_msgs WHERE resolved_at IS NULL"));
+        must(session.exec(
+            "SELECT inbox_dead_retry(id) FROM (SELECT id FROM dead_msgs WHERE resolved_at IS NULL"
+            " ORDER BY topic, key_sha256, id) d"));
         static_cast<void>(inbox.retry_dead(handler));
       }
     });

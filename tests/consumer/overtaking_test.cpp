@@ -44,6 +44,17 @@ std::vector<Verdict> verdicts(const std::vector<Outcome>& outcomes) {
 
 }  // namespace
 
+TEST_CASE("a scheduled message is applied though later ones of its key came first, and makes none stale") {
+  GuardedDatabase db;
+  Inbox inbox(db.guarded());
+  auto scheduled = numbered(2, 10), far = numbered(3, 99);
+  for (Letter* one : {&scheduled, &far})
+    one->headers.emplace_back("outbox-due-at", "2026-12-03T15:05:00.123456Z");
+  const std::vector batch = {numbered(1, 11), scheduled, far, numbered(4, 12)};
+  CHECK(fates(inbox.process(records(batch), record_effect)) == std::vector(4, Fate::applied));
+  CHECK(inbox.process(numbered(5, 11).record(), record_effect).verdict == Verdict::stale);
+}
+
 TEST_CASE("out of order, closed then paid: the guard holds the older one back, once and for all") {
   GuardedDatabase db;
   Inbox inbox(db.guarded());

@@ -236,6 +236,32 @@ TEST_CASE("an idle connection notices that the server stopped, and says the serv
   link.until_up(2);
 }
 
+TEST_CASE(
+    "a segment whose wait for the synchronous standby is cancelled is in doubt, though PostgreSQL says it is "
+    "done") {
+  const test::PostgresServer server;
+  const test::TestDatabase database(server.uri());
+  auto admin = database.session();
+  must(admin.exec("CREATE TABLE written (n int)"));
+  Link link{database.uri()};
+  link.until_up();
+  must(admin.exec("ALTER SYSTEM SET synchronous_standby_names = '*'"));  // there is none
+  must(admin.exec("SELECT pg_reload_conf()"));
+  test::eventually("commits wait", [&] {
+    return must(link.answer({{sql("SHOW synchronous_standby_names"), {}}})).at(0).text(0, 0) == "*";
+  });
+  const auto first = link.answer({{sql("INSERT INTO written VALUES (1)"), {}}}, Millis{300});
+  REQUIRE(!first);
+  CHECK(first.error().disposition == Disposition::in_doubt);
+  CHECK(link.answer({{select_int, Params{}.i32(7)}}).has_value());  // what writes nothing waits for nobody
+  must(admin.exec("SET statement_timeout = '300ms'"));
+  const auto alone = admin.exec("INSERT INTO written VALUES (2)");
+  REQUIRE(!alone);
+  CHECK(alone.error().disposition == Disposition::in_doubt);
+  CHECK(must(admin.exec("SELECT count(*) FROM written")).integer(0, 0) == 2);
+  CHECK(link.downs.empty());
+}
+
 TEST_CASE("at its deadline a segment is cancelled and the connection goes on") {
   const test::TestDatabase database;
   Link link{database.uri()};

@@ -65,6 +65,17 @@ TEST_CASE("plain: the relay's four headers, then the row's own, untouched and in
         own_and({{"traceparent", "00-a-b-01"}, {"b\x01\n", "\xc3\xa9"}, {"", ""}, {"gone", "(null)"}}));
 }
 
+TEST_CASE("a scheduled row says when it was due, since its number is lower than its place in the order") {
+  auto envelope = make(HeaderPreset::plain);
+  Message message = message_with({});
+  const auto unscheduled = envelope.encoded_size(message);
+  message.available_at = at + std::chrono::hours{1};
+  CHECK(headers_of(envelope, message) == own_and({{"outbox-due-at", "2026-12-03T16:05:00.123456Z"}}));
+  CHECK(envelope.encoded_size(message) == unscheduled + 1 + 13 + 1 + 27);
+  message.available_at.reset();
+  CHECK(headers_of(envelope, message) == own);
+}
+
 TEST_CASE("debezium: the event router's id header besides") {
   auto envelope = make(HeaderPreset::debezium);
   CHECK(headers_of(envelope, message_with({})) == own_and({{"id", id_text}}));

@@ -19,7 +19,8 @@ namespace outbox {
 ///   Reject                      goes to dead_msgs at once, with the reason
 ///   Stale                       is done, without an effect: something later was applied already
 ///   SqlError, transient         the whole transaction is repeated (deadlock, lost connection …)
-///   SqlError, environment       (no privilege, no such table …) as Retry: no message is to blame
+///   SqlError, environment       (no privilege, no such table …) as Retry: no message is to blame, for as long
+///                               as InboxOptions::environment_patience says; then as anything else
 ///   anything else               tried again in place, with backoff, up to attempts_max times, then as
 ///                               InboxOptions::after_attempts says
 /// While a message waits for its next try, those behind it in its partition wait too; other partitions go on.

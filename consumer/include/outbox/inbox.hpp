@@ -31,7 +31,8 @@ enum class Guard {
   none,    ///< it is applied
   by_seq,  ///< it is stale where a higher outbox-seq of its source, topic and key was applied. Costs a
            ///< statement for each batch, and a row in inbox_seq for each key. A message without a key or a
-           ///< readable outbox-seq is never stale.
+           ///< readable outbox-seq is never stale, nor is a scheduled one (outbox-due-at), whose number is that of
+           ///< its insert; and none is stale because of it.
 };
 
 /// What becomes of a message whose handler failed attempts_max times.
@@ -53,6 +54,10 @@ struct InboxOptions {
       "public";           ///< where processed_msgs, dead_msgs and the service's outbox are; case matters
   int attempts_max = 10;  ///< of a handler that fails for a reason of the message's; 1..1000
   AfterAttempts after_attempts = AfterAttempts::park_key;
+  /// How long a message's handler may meet what no message is to blame for (no such table or column, no
+  /// privilege) before that counts as the message's own failure after all, and uses up attempts_max. Until
+  /// then it waits, with its partition, and on_outcome is told at each try.
+  std::chrono::milliseconds environment_patience = std::chrono::hours{1};
   Guard guard = Guard::none;
   /// Names the messages of producers that send none of the three id headers. Asked about each record without
   /// an `outbox-id`, before ce_id and id; where it answers nothing, they decide. An answer that is a uuid is
@@ -63,7 +68,8 @@ struct InboxOptions {
   /// or repeat a message: what its id says is older is never applied once its day was dropped. Written to
   /// inbox_consumer whenever a connection is made.
   std::chrono::hours horizon{24 * 30};
-  /// Called once for each record that was settled, after the commit, and whenever one is blocked, on the
+  /// Called once for each record that was settled, after the commit, whenever one is blocked, and for each
+  /// try of a dead message that is wanted after all, on the
   /// thread of process(): the place to raise an alarm on a conflict, or to count what is stale. What it
   /// throws comes out of process().
   std::function<void(const Record&, const Outcome&)> on_outcome{};
@@ -104,7 +110,8 @@ struct Outcome {
   std::string reason{};                    ///< for people: why dead, parked, stale, failed or waiting
   std::chrono::milliseconds retry_wait{};  ///< of a failed one: what its handler asked for at least
   bool fenced = false;   ///< waiting, since a partition of its batch was claimed by another meanwhile
-  bool blocked = false;  ///< failed attempts_max times or more, and AfterAttempts::block says to go on
+  bool blocked = false;  ///< a person must act, and it is tried on: it failed attempts_max times or more, and
+                         ///< AfterAttempts::block says so; or see InboxOptions::environment_patience
   [[nodiscard]] bool settled() const { return fate != Fate::failed && fate != Fate::waiting; }
 };
 
@@ -136,8 +143,9 @@ class Inbox {
 
   /// Applies dead messages that somebody wants applied after all (the SQL function inbox_dead_retry, or
   /// `outboxd consumer dead retry`): each in a transaction of its own, a parked key's queue in its order, as
-  /// far as its handlers let it. One that fails waits for the next such word; one whose handler throws Retry
-  /// is taken again later. Any number of processes may call it at once. Consumer does it by itself.
+  /// far as its handlers let it. One that fails waits for the next such word; one whose handler throws Retry,
+  /// or meets what is not the message's fault (a deadlock, a missing table), is taken again later, after a
+  /// backoff from a second to ten minutes, so that all that are wanted take turns. Any number of processes may call it at once. Consumer does it by itself.
   /// Shape: an outcome for each message that was taken, `letters_max` at most; empty: nothing to do, or the
   /// database can't be reached. Blocks: as process().
   [[nodiscard]] std::vector<Outcome> retry_dead(const Handler& handler, int letters_max = 100);

@@ -3,6 +3,13 @@
 // message's dedup row into it; the library commits it when the handler returns, and rolls it back when the
 // handler throws. So the handler's writes and "this message is done" are one fact.
 //
+// A batch shares one database transaction, and its messages must not reach one another. A handler's savepoints
+// are out of reach of the messages behind it. One that uses SET LOCAL, set_config(), SET CONSTRAINTS, a temporary
+// table, DO, CALL, DECLARE or native() is given a transaction of its own, and so is each message of its Inbox from
+// then on. What outlives the transaction (SET without LOCAL, LISTEN, PREPARE, a cursor WITH HOLD, an advisory
+// lock of the session) is refused with std::logic_error. Not seen, and therefore the service's affair: what a
+// function of its own does inside to settings and temporary tables.
+//
 // A handler must not COMMIT or ROLLBACK; savepoints are its own affair, as long as it rolls back to one after
 // an error: a transaction that is broken when the handler returns counts as a failure of the handler,
 // whatever it caught. Lifecycle: lives for one call of the handler. Thread: the handler's.

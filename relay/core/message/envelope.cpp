@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 4> cloudevents_identity{"ce_id", "ce_sour
 constexpr std::string_view cloudevents_type = "ce_type";
 constexpr std::string_view content_type_name = "content-type";
 constexpr std::string_view debezium_identity = "id";
+constexpr std::string_view due_at_name = "outbox-due-at";
 
 constexpr std::int64_t batch_overhead = 61;  // of a record batch, up to its first record
 constexpr std::size_t seq_digits_max = 20;   // of a bigint with its sign
@@ -125,6 +126,9 @@ void Envelope::add_own(const Message& message) {
       {"outbox-seq", std::string_view{seq_.data(), static_cast<std::size_t>(seq_end - seq_.data())}});
   headers_.push_back({"outbox-created-at", text_of(time_)});
   headers_.push_back({"outbox-source", options_.source});
+  if (!message.available_at) return;
+  due_at_ = rfc3339(*message.available_at);
+  headers_.push_back({due_at_name, due_at_});
 }
 
 void Envelope::add_cloudevents(const Message& message) {
@@ -155,6 +159,7 @@ std::int64_t Envelope::encoded_size(const Message& message) const {
                       field_size(message.body ? message.body->size() : 0);
   for (const auto& own : message.headers)
     size += header_size(own.name.size(), own.value ? own.value->size() : 0);
+  if (message.available_at) size += header_size(due_at_name.size(), time_.size());
   if (options_.tracestate == Tracestate::stamp && has_traceparent(message.headers))
     size += stamp_size_max(options_.source);
   if (options_.preset == HeaderPreset::cloudevents)

@@ -27,7 +27,8 @@ class Envelope {
  public:
   explicit Envelope(EnvelopeOptions options);
 
-  /// Shape: outbox-id, outbox-seq, outbox-created-at, outbox-source, then the preset's, then the row's own as
+  /// Shape: outbox-id, outbox-seq, outbox-created-at, outbox-source, outbox-due-at of a scheduled row (its place
+  /// in its key's order is that moment, and not its seq), then the preset's, then the row's own as
   /// they are. The views hold until the next call, and while the message's memory lives. Errors: quarantine:
   /// a header of the row takes a name that only the relay gives (`outbox-…`, the preset's identity names;
   /// case is ignored), since a reader could not tell which of the two is true.
@@ -53,6 +54,7 @@ class Envelope {
   std::array<char, 36> id_{};
   std::array<char, 20> seq_{};
   TimeText time_{};
+  std::string due_at_{};
   std::string tracestate_{};
   std::chrono::sys_seconds time_second_ = std::chrono::sys_seconds::min();  // whose text time_ holds
 };

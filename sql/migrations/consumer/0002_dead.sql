@@ -6,7 +6,8 @@
 
 -- Messages that were not applied, as they came, for an operator. A record of Kafka that comes again is here once
 -- (insert with ON CONFLICT DO NOTHING); a topic made again has the same offsets, and two messages may well have the same payload.
--- parked: belongs to its key's queue, in the order of id. retry_at: somebody asked to have it applied after all.
+-- parked: belongs to its key's queue, in the order of id. retry_at: somebody asked to have it applied after all; waits: how often
+-- it was put off since.
 CREATE TABLE {{schema}}.dead_msgs (
   id             bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   consumer       text        COLLATE "C" NOT NULL,
@@ -26,6 +27,7 @@ CREATE TABLE {{schema}}.dead_msgs (
   resolution     text,
   parked         boolean     NOT NULL DEFAULT false,
   retry_at       timestamptz,
+  waits          int         NOT NULL DEFAULT 0,
   key_sha256     bytea       GENERATED ALWAYS AS (sha256(msg_key)) STORED,
   CONSTRAINT dead_msgs_headers_list CHECK (jsonb_typeof(headers) = 'array'),
   CONSTRAINT dead_msgs_resolved_with_resolution CHECK ((resolved_at IS NULL) = (resolution IS NULL)),
@@ -131,7 +133,7 @@ DECLARE
   d record;
 BEGIN
   UPDATE {{schema}}.dead_msgs m
-  SET retry_at = NULL, attempts = m.attempts + 1, error = left(why, 2000),
+  SET retry_at = NULL, waits = 0, attempts = m.attempts + 1, error = left(why, 2000),
       verdict = CASE m.verdict WHEN 'parked' THEN 'failed' ELSE m.verdict END
   WHERE m.id = dead_id AND m.resolved_at IS NULL
   RETURNING m.consumer, m.topic, m.key_sha256, m.parked INTO d;
@@ -142,19 +144,23 @@ BEGIN
 END
 $outbox$;
 
--- Not now: it is taken again after `wait`.
-CREATE FUNCTION {{schema}}.inbox_dead_later(dead_id bigint, wait interval) RETURNS void
+-- Not now, and it is no fault of its own: it is taken again after `wait`, and not before a backoff is over that doubles from a
+-- second to ten minutes. So those that are wanted take turns. `why` is kept as its error.
+CREATE FUNCTION {{schema}}.inbox_dead_later(dead_id bigint, wait interval, why text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $outbox$
 DECLARE
   d record;
+  due timestamptz;
 BEGIN
+  SELECT clock_timestamp() + greatest(wait, least(interval '1 second' * 2 ^ least(m.waits, 20), interval '10 minutes'))
+  INTO due FROM {{schema}}.dead_msgs m WHERE m.id = dead_id;
   UPDATE {{schema}}.dead_msgs m
-  SET retry_at = CASE WHEN m.parked THEN NULL ELSE clock_timestamp() + wait END
+  SET retry_at = CASE WHEN m.parked THEN NULL ELSE due END, waits = m.waits + 1, error = coalesce(left(why, 2000), m.error)
   WHERE m.id = dead_id AND m.resolved_at IS NULL
   RETURNING m.consumer, m.topic, m.key_sha256, m.parked INTO d;
   IF d.parked THEN
-    UPDATE {{schema}}.inbox_parked_key p SET retry_at = clock_timestamp() + wait
+    UPDATE {{schema}}.inbox_parked_key p SET retry_at = due
     WHERE p.consumer = d.consumer AND p.topic = d.topic AND p.key_sha256 = d.key_sha256;
   END IF;
 END
@@ -186,7 +192,7 @@ BEGIN
     UPDATE {{schema}}.inbox_parked_key p SET retry_at = clock_timestamp()
     WHERE p.consumer = d.consumer AND p.topic = d.topic AND p.key_sha256 = d.key_sha256;
   ELSE
-    UPDATE {{schema}}.dead_msgs m SET retry_at = clock_timestamp() WHERE m.id = dead_id AND m.resolved_at IS NULL;
+    UPDATE {{schema}}.dead_msgs m SET retry_at = clock_timestamp(), waits = 0 WHERE m.id = dead_id AND m.resolved_at IS NULL;
   END IF;
   RETURN FOUND;
 END

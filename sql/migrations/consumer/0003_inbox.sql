@@ -4,11 +4,13 @@
 
 -- Claims one message and says what it is:
 --   fresh      process it in this transaction, then COMMIT, and only then move Kafka's offset
---   duplicate  its effect is there: COMMIT or ROLLBACK, move the offset
+--   duplicate  its effect is there: COMMIT, which waits for the standby if one is synchronous, and move the offset
 --   stale      a later message of its key was applied (only where seq is given): COMMIT, move the offset
 --   conflict   its id was used by another payload; expired: it is older than what is remembered; parked: its key waits
 --              behind an earlier message. Call inbox_park with that verdict, COMMIT, move the offset
 -- Waits while another transaction has the same id in hand. 40001: roll back and begin again, the id came or went meanwhile.
+-- A COMMIT that is answered with a WARNING (the wait for a synchronous standby was cancelled) is in doubt: offer the message
+-- again, and move no offset.
 -- payload_sha256: of the body's bytes; 32 zero bytes for a tombstone. READ COMMITTED only, since what others commit
 -- meanwhile must be seen (0A000). A commit that is not durable is made so: the offset moves on the word of it.
 -- Locks: the message's row in processed_msgs; its key's in inbox_parked_key, its chain's in inbox_seq. Index: primary keys.
@@ -43,6 +45,8 @@ BEGIN
       RAISE EXCEPTION 'inbox_begin: % came or went meanwhile: roll back and begin again', inbox_begin.msg_id
         USING ERRCODE = 'serialization_failure';
     END IF;
+    -- The offset will move on another's commit: this one writes to the log, so that its COMMIT waits for whatever that one's did.
+    PERFORM pg_logical_emit_message(true, 'outbox', '');
     RETURN CASE WHEN known = inbox_begin.payload_sha256 THEN 'duplicate' ELSE 'conflict' END;
   END IF;
 
@@ -108,7 +112,7 @@ BEGIN
   IF parks THEN
     INSERT INTO {{schema}}.inbox_parked_key (consumer, topic, key_sha256, msg_key)
     VALUES (inbox_park.consumer, inbox_park.topic, sha256(inbox_park.msg_key), inbox_park.msg_key)
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT (consumer, topic, key_sha256) DO UPDATE SET msg_key = excluded.msg_key;  -- locked: it can't be let go meanwhile
   END IF;
   INSERT INTO {{schema}}.dead_msgs
     (consumer, msg_id, topic, partition, "offset", msg_key, body, headers, verdict, error, attempts, payload_sha256, parked)
@@ -116,6 +120,9 @@ BEGIN
           inbox_park.msg_key, inbox_park.body, inbox_park.headers, given, left(inbox_park.error, 2000), inbox_park.attempts,
           inbox_park.payload_sha256, parks OR given = 'parked')
   ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    PERFORM pg_logical_emit_message(true, 'outbox', '');  -- kept by another's commit: as in inbox_begin
+  END IF;
 END
 $outbox$;
 
