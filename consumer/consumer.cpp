@@ -175,13 +175,21 @@ struct Consumer::State {
             stop = true;
           },
           options.log);
-      auto subscription = subscribe_kafka({.properties = properties,
-                                           .topics = options.topics,
-                                           .start_at = options.start_at,
-                                           .stopping = [this] { return stop.load(); }});
+      Inbox claims(upkeep_options(options));
+      auto subscription = subscribe_kafka(
+          {.properties = properties,
+           .topics = options.topics,
+           .start_at = options.start_at,
+           .stopping = [this] { return stop.load(); },
+           .remember = [&](const PartitionId& id, std::int64_t next) -> Result<std::int64_t> {
+             try {
+               return claims.start_partition(id.topic, id.partition, next);
+             } catch (const SqlError& e) {
+               return failure(e.transient() ? Disposition::retry : Disposition::fatal, e.what());
+             }
+           }});
       if (!subscription) throw ConsumerError(subscription.error().text());
       auto loop = loop_options(options);
-      Inbox claims(upkeep_options(options));
       if (options.offsets == Offsets::database)
         loop.claim = [&](const PartitionId& id) { return claims.claim_partition(id.topic, id.partition); };
       ConsumerLoop(inboxes, **subscription, counters, std::move(loop)).run(work, stop);

@@ -37,7 +37,7 @@ IdOf id_from_json(const std::vector<std::string>& pointers) {
       if (!body.contains(pointer) || !names(body[pointer])) return std::nullopt;
       parts.push_back(body[pointer]);
     }
-    return std::string(record.topic).append("\n").append(parts.dump());
+    return parts.dump();
   };
 }
 

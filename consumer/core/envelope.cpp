@@ -103,19 +103,19 @@ std::variant<Message::Identity, Malformed> identity(const Record& record, const 
   } else if (id.value->size() > foreign_id_bytes_max || out.source.size() > foreign_id_bytes_max) {
     return malformed(preset.id, "is longer than 1,024 bytes");
   } else {
-    out.msg_id = preset.source.empty() ? foreign_id(*id.value) : foreign_id(out.source, *id.value);
+    out.msg_id = foreign_id(preset.source.empty() ? record.topic : out.source, *id.value);
   }
   out.seq = read_number(find(record, preset.seq).value);
   out.created_at = read_time(find(record, preset.created_at).value);
   return out;
 }
 
-std::variant<Message::Identity, Malformed> named_by_service(const std::string& name) {
+std::variant<Message::Identity, Malformed> named_by_service(std::string_view topic, const std::string& name) {
   if (const auto uuid = parse_uuid(name)) return Message::Identity{*uuid, {}, {}, {}};
   if (name.empty()) return Malformed{"id_of answers an empty name"};
   if (!is_text(name)) return Malformed{"id_of answers what is no UTF-8 text"};
   if (name.size() > foreign_id_bytes_max) return Malformed{"id_of answers a name longer than 1,024 bytes"};
-  return Message::Identity{foreign_id(name), {}, {}, {}};
+  return Message::Identity{foreign_id(topic, name), {}, {}, {}};
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ std::variant<Message::Identity, Malformed> read_envelope(const Record& record, c
   if (const auto id = find(record, plain.id); id.count > 0) return identity(record, plain, id);
   if (id_of) {
     try {
-      if (const auto name = id_of(record)) return named_by_service(*name);
+      if (const auto name = id_of(record)) return named_by_service(record.topic, *name);
     } catch (const std::exception& e) {
       return Malformed{std::string("id_of failed: ") + e.what()};
     }

@@ -2,10 +2,11 @@
 // From a record's headers to the message's identity, for the three presets that the relay can send:
 //   plain        outbox-id (a uuid), outbox-seq, outbox-created-at, outbox-source
 //   cloudevents  ce_id, ce_source, ce_time; an id that is no uuid becomes foreign_id(source, id)
-//   debezium     id; an id that is no uuid becomes foreign_id(id)
+//   debezium     id; an id that is no uuid becomes foreign_id(topic, id)
 // The first of them that is there decides, in this order: ce_ headers may ride along on a plain message, and
 // `id` is a name that anybody may use. Behind outbox-id, and before the other two, comes what the service
-// itself reads an id from. Pure; any thread.
+// itself reads an id from: foreign_id(topic, its answer) where that is no uuid. So the same text on two topics,
+// or of two sources, names two messages. Pure; any thread.
 
 #include <string>
 #include <variant>

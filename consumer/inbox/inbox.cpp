@@ -117,6 +117,12 @@ PartitionClaim Inbox::claim_partition(std::string_view topic, std::int32_t parti
   return *claimed;
 }
 
+std::int64_t Inbox::start_partition(std::string_view topic, std::int32_t partition, std::int64_t next) {
+  const auto start = state_->session.start_partition(topic, partition, next);
+  if (!start) throw to_exception(start.error());
+  return *start;
+}
+
 std::vector<Outcome> Inbox::process(std::span<const Record> records, const Handler& handler) {
   return state_->process(records, HandlerCall(handler));
 }

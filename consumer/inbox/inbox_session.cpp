@@ -140,6 +140,17 @@ Result<PartitionClaim> InboxSession::claim_partition(std::string_view topic, std
   return out;
 }
 
+Result<std::int64_t> InboxSession::start_partition(std::string_view topic, std::int32_t partition,
+                                                   std::int64_t next) {
+  if (const Status up = connect(); !up) return failure(up.error());
+  const Impatience impatience(*session_);
+  pg::Params params;
+  params.text(consumer_).text(topic).i32(partition).i64(next);
+  const auto rows = session_->exec_prepared(statements_.offset_start, params);
+  if (!rows) return failure(rows.error());
+  return rows->integer(0, 0);
+}
+
 void InboxSession::cancel() noexcept {
   cancelled_ = true;
   const std::lock_guard lock(mutex_);

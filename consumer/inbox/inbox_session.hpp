@@ -43,6 +43,10 @@ class InboxSession {
   /// See Inbox::claim_partition().
   [[nodiscard]] Result<PartitionClaim> claim_partition(std::string_view topic, std::int32_t partition);
 
+  /// See Inbox::start_partition().
+  [[nodiscard]] Result<std::int64_t> start_partition(std::string_view topic, std::int32_t partition,
+                                                     std::int64_t next);
+
   [[nodiscard]] const IdOf& id_of() const noexcept { return id_of_; }
 
   /// Its handlers were seen to need a transaction for each message, so that batches are not tried any more.

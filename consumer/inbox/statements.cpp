@@ -21,6 +21,7 @@ Result<Statements> make_statements(const std::string& schema) {
                     .register_consumer = fill(q::register_consumer),
                     .maintain = fill(q::maintain),
                     .offset_claim = fill(q::offset_claim),
+                    .offset_start = fill(q::offset_start),
                     .offset_move = fill(q::offset_move),
                     .dead_insert = fill(q::dead_insert),
                     .park_key = fill(q::park_key),

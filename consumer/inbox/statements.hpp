@@ -19,6 +19,7 @@ struct Statements {
   std::string register_consumer;
   std::string maintain;
   std::string offset_claim;
+  std::string offset_start;
   std::string offset_move;
   std::string dead_insert;
   std::string park_key;

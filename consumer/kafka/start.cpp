@@ -31,8 +31,10 @@ Status insist(const char* what, const std::function<bool()>& stopping,
     if (tries > 0) std::this_thread::sleep_for(pause);
     if (error = request(); error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   }
-  return failure(Disposition::fatal, std::string(what) + ": " + rd_kafka_err2str(error),
-                 rd_kafka_err2name(error));
+  const bool refused = error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+                       error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+  return failure(refused ? Disposition::fatal : Disposition::retry,
+                 std::string(what) + ": " + rd_kafka_err2str(error), rd_kafka_err2name(error));
 }
 
 rd_kafka_resp_err_t first_error(rd_kafka_topic_partition_list_t* list) {
@@ -138,6 +140,11 @@ Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
     element.offset = RD_KAFKA_OFFSET_BEGINNING;
     if (start_of(element.partition, born_count, rule.start_at) == StartAt::beginning) continue;
     if (Status at_end = start_at_end(client, element, rule.stopping); !at_end) return at_end;
+    if (rule.remember) {
+      const auto start = rule.remember({element.topic, element.partition}, element.offset);
+      if (!start) return failure(start.error());
+      element.offset = *start;
+    }
     auto* one = rd_kafka_topic_partition_list_add(decided.get(), element.topic, element.partition);
     one->offset = element.offset;
     set_metadata(*one, born_metadata(born_count));

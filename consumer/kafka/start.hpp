@@ -19,11 +19,13 @@ struct StartRule {
   StartAt start_at;                                         ///< of a new group
   const std::map<PartitionId, std::int64_t>& of_partition;  ///< known elsewhere: before all else
   const std::function<bool()>& stopping;
+  /// Remembers that a partition starts at an offset, and answers where it was started before.
+  const std::function<Result<std::int64_t>(const PartitionId&, std::int64_t)>& remember;
 };
 
 /// Fills in the offset of every partition of `assigned`, and `born` for their topics. A start at the end is
-/// committed, so that it stays where it was decided. Errors: the cluster did not answer in time, or refused:
-/// fatal. Blocks: up to a minute; once `stopping`, for the request under way (5 s), and fails.
+/// remembered and committed, so that it stays where it was decided, also once Kafka has forgotten the group.
+/// Errors: retry: the cluster did not answer in time; fatal: it refused. Blocks: up to a minute; once `stopping`, for the request under way (5 s), and fails.
 [[nodiscard]] Status set_starts(rd_kafka_t* client, rd_kafka_topic_partition_list_t* assigned,
                                 const StartRule& rule, BornCounts& born);
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "consumer/core/start.hpp"
 #include "consumer/kafka/records.hpp"
@@ -100,6 +101,7 @@ class KafkaSubscription final : public Subscription {
   KafkaClient client_;
   BornCounts born_;
   bool rejoining_ = false;        ///< left, and not yet joined again
+  bool rejoin_wanted_ = false;    ///< what was assigned could not be started
   std::optional<Error> failure_;  ///< of a callback; the next poll() returns it
   rd_kafka_resp_err_t last_said_ = RD_KAFKA_RESP_ERR_NO_ERROR;
 };
@@ -152,6 +154,7 @@ void KafkaSubscription::join_again() {
 }
 
 Result<std::optional<Fetched>> KafkaSubscription::poll(Millis timeout) {
+  if (std::exchange(rejoin_wanted_, false)) rejoin();
   if (rejoining_) join_again();
   KafkaMessage message{rd_kafka_consumer_poll(client_.get(), static_cast<int>(timeout.count()))};
   if (failure_) return failure(*failure_);
@@ -249,16 +252,23 @@ void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
 void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
   const auto known = events_.starts ? events_.starts(to_ids(partitions)) : Result<Starts>(Starts{});
   const Status set =
-      known ? set_starts(client_.get(), partitions, {options_.start_at, *known, options_.stopping}, born_)
+      known ? set_starts(client_.get(), partitions, {options_.start_at, *known, options_.stopping, options_.remember},
+                         born_)
             : Status(failure(known.error()));
   if (!set) {
-    if (!options_.stopping || !options_.stopping()) failure_ = set.error();
+    const bool stopping = options_.stopping && options_.stopping();
+    if (known && set.error().disposition == Disposition::retry && !stopping) {
+      say("start_waits reason=\"" + set.error().text() + "\" next=\"the group is joined again\"");
+      rejoin_wanted_ = true;
+    } else if (!stopping) {
+      failure_ = set.error();
+    }
     const KafkaList none{rd_kafka_topic_partition_list_new(0)};
     return assign(none.get());
   }
   events_.on_assigned(to_ids(partitions));
   assign(partitions);
-  rd_kafka_resume_partitions(client_.get(), partitions);  // a pause of an earlier tenure must not outlive it
+  rd_kafka_resume_partitions(client_.get(), partitions);  // a pause of an earlier assignment must not outlive it
 }
 
 void KafkaSubscription::revoked(rd_kafka_topic_partition_list_t* partitions) {

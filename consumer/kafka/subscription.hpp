@@ -18,6 +18,8 @@ struct KafkaSubscriptionOptions {
   std::vector<std::string> topics;
   StartAt start_at = StartAt::beginning;
   std::function<bool()> stopping{};  ///< an assignment that comes meanwhile is not waited for
+  /// See StartRule; empty: a start at the end is remembered by Kafka alone.
+  std::function<Result<std::int64_t>(const PartitionId&, std::int64_t)> remember{};
 };
 
 /// Errors: librdkafka does not know a property or its value: fatal.

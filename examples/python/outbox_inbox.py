@@ -58,7 +58,7 @@ def read_identity(record):
         values = [value for header, value in record.headers if header == name]
         if values:
             source = _last(record, source_name) or b""
-            msg_id = _msg_id(name, values, source if source_name else None, foreign)
+            msg_id = _msg_id(name, values, source if source_name else record.topic.encode(), foreign)
             scheduled = _last(record, "outbox-due-at") is not None  # its number is lower than its place in the order
             seq = _number(_last(record, "outbox-seq")) if name == "outbox-id" and not scheduled else None
             return msg_id, seq, _text(source)
@@ -93,10 +93,10 @@ def _msg_id(name, values, source, foreign):
         raise Malformed(f"header {name} is no uuid")
     try:
         text = values[0].decode("utf-8")
-        scope = source.decode("utf-8") + "\n" if source is not None else ""
+        scope = source.decode("utf-8") + "\n"
     except UnicodeDecodeError:
         raise Malformed(f"header {name} is neither a uuid nor UTF-8 text") from None
-    if "\0" in scope + text or len(values[0]) > 1024 or len(source or b"") > 1024:
+    if "\0" in scope + text or len(values[0]) > 1024 or len(source) > 1024:
         raise Malformed(f"header {name} is no text, or longer than 1,024 bytes")
     return uuid.uuid5(FOREIGN_IDS, scope + text)
 

@@ -35,6 +35,7 @@ struct Service {
   [[nodiscard]] std::int64_t committed(int partition = 0) const {
     return test::committed(kafka.bootstrap(), topic, topic, partition);
   }
+  void forget_group() const { test::forget_group(kafka.bootstrap(), topic); }
   void await_effects(std::int64_t count) {
     eventually(
         std::to_string(count) + " effects", [&] { return db.effects() >= count; }, Millis{40'000});
@@ -251,6 +252,25 @@ TEST_CASE("a new group starts where start_at says, and a partition added later i
   RunningConsumer again(options, record_effect);
   service.await_effects(6);
   CHECK(service.db.number("SELECT count(*) FROM effect WHERE part = 2") == 5);
+}
+
+TEST_CASE("a group that Kafka forgot goes on where it once started, and skips nothing, though new groups start at the end") {
+  Service service;
+  if (!service.kafka.real()) return;
+  service.send(letters(0, 10));
+  auto options = service.options();
+  options.start_at = StartAt::end;
+  {
+    RunningConsumer consumer(options, record_effect);
+    eventually("the start is committed", [&] { return service.committed(0) == 10; });
+    service.send(letters(10, 1));
+    service.await_effects(1);
+  }
+  service.forget_group();
+  service.send(letters(20, 3));  // while nobody was there
+  RunningConsumer again(options, record_effect);
+  service.await_effects(4);
+  CHECK(service.db.effects() == 4);  // neither the ten of before, nor one of them twice
 }
 
 TEST_CASE("an offset that Kafka no longer has ends the loop with the reason, and never jumps") {

@@ -58,8 +58,17 @@ TEST_CASE("the relay's own header decides before ce_id, and that before id") {
   CHECK(malformed({{"outbox-id", "nonsense"}, {"ce_id", v7(2)}}));
 }
 
-TEST_CASE("a foreign text id becomes a uuid, within its source for cloudevents") {
-  CHECK(id_of({{"id", "order-4711"}}) == to_string(foreign_id("order-4711")));
+TEST_CASE("a foreign text id becomes a uuid, within its source for cloudevents, else within its topic") {
+  const Letter debits{.topic = "debits", .headers = {{"id", "1"}}};
+  const Letter credits{.topic = "credits", .headers = {{"id", "1"}}};
+  const auto id = [](const Letter& letter) { return std::get<Message::Identity>(read(letter)).msg_id; };
+  CHECK(id(debits) == foreign_id("debits", "1"));
+  CHECK(id(credits) != id(debits));
+  const auto named = [](const Letter& letter) {
+    return std::get<Message::Identity>(read_envelope(letter.record(), [](const Record&) { return "1"; })).msg_id;
+  };
+  CHECK(named(debits) == id(debits));
+  CHECK(named(credits) == id(credits));
   CHECK(id_of({{"ce_id", "4711"}, {"ce_source", "/orders"}}) == to_string(foreign_id("/orders", "4711")));
   CHECK(id_of({{"ce_id", "4711"}, {"ce_source", "/refunds"}}) != to_string(foreign_id("/orders", "4711")));
 }

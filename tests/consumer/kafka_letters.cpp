@@ -52,6 +52,22 @@ std::int64_t committed(const std::string& bootstrap, const std::string& group, c
   return list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
 }
 
+void forget_group(const std::string& bootstrap, const std::string& group) {
+  const Client client = make_client(RD_KAFKA_PRODUCER, {{"bootstrap.servers", bootstrap}});
+  const Owned<rd_kafka_DeleteGroup_t, rd_kafka_DeleteGroup_destroy> request{
+      rd_kafka_DeleteGroup_new(group.c_str())};
+  const Queue queue{rd_kafka_queue_new(client.get())};
+  rd_kafka_DeleteGroup_t* requests[] = {request.get()};
+  rd_kafka_DeleteGroups(client.get(), requests, 1, nullptr, queue.get());
+  const Event event{rd_kafka_queue_poll(queue.get(), 30'000)};
+  std::size_t count = 0;
+  const auto* answers =
+      event ? rd_kafka_DeleteGroups_result_groups(rd_kafka_event_DeleteGroups_result(event.get()), &count)
+            : nullptr;
+  if (count != 1 || rd_kafka_group_result_error(answers[0]) != nullptr)
+    throw std::runtime_error("the group was not forgotten");
+}
+
 void delete_records(const std::string& bootstrap, const std::string& topic, int partition,
                     std::int64_t offset) {
   const Client client = make_client(RD_KAFKA_PRODUCER, {{"bootstrap.servers", bootstrap}});

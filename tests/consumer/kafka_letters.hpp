@@ -20,6 +20,9 @@ std::int64_t committed(const std::string& bootstrap, const std::string& group, c
                        int partition);
 
 /// Deletes what a partition has before `offset`, as retention would. Not on a mock.
+/// Kafka forgets the group, as it does a week after its last member left.
+void forget_group(const std::string& bootstrap, const std::string& group);
+
 void delete_records(const std::string& bootstrap, const std::string& topic, int partition,
                     std::int64_t offset);
 

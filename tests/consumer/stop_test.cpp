@@ -210,6 +210,34 @@ TEST_CASE("Kafka freezes while a consumer asks for the retention of a topic that
   CHECK(time_to_stop(consumer) < drain + kafka_away + slack);
 }
 
+TEST_CASE("Kafka is silent while a member's partitions are assigned: it waits, and goes on once Kafka is back") {
+  if (!KafkaCluster::shared().real()) return;
+  KafkaCluster kafka;
+  ServiceDatabase db;
+  const auto topic = kafka.new_topic("silent", 1);
+  send(kafka.bootstrap(), topic, {letter(v7(1))});
+  Log log;
+  auto wanted = options(db.database.uri(), kafka, topic, log);
+  wanted.offsets = Offsets::database;
+  // Whoever holds the claim's row holds the assignment between joining the group and asking for its offsets.
+  must(db.session.exec("SELECT inbox_offset_claim('" + topic + "', '" + topic + "', 0)"));
+  must(db.session.exec("BEGIN"));
+  must(db.session.exec("UPDATE inbox_offset SET changed_at = now()"));
+  RunningConsumer consumer(wanted, record_effect);
+  const AtEnd resume{[&] { kafka.resume(); }};
+  await("it waits for the claim", [&] { return log.has("claim_waits"); });
+  kafka.pause();
+  must(db.session.exec("ROLLBACK"));
+  eventually(
+      "it says that it waits for Kafka", [&] { return log.has("start_waits") || consumer.ended(); },
+      Millis{90'000});
+  CHECK(consumer.error() == "");
+  kafka.resume();
+  eventually(
+      "it goes on", [&] { return consumer.counters().fresh == 1 || consumer.ended(); }, Millis{90'000});
+  CHECK(consumer.counters().fresh == 1);
+}
+
 TEST_CASE("the answer to a new group's first commit gets lost: stop ends") {
   if (!KafkaCluster::shared().real()) return;
   FaultProxy proxy;

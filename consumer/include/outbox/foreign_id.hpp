@@ -20,15 +20,15 @@ inline constexpr std::string_view foreign_id_namespace = "bd24c7d2-ea7c-5dad-806
 /// language. Source: RFC 9562, section 5.5; SQL: uuid_generate_v5(namespace, text).
 [[nodiscard]] Uuid foreign_id(std::string_view text);
 
-/// Shape: the id of an event that is unique only together with its source, as CloudEvents are: foreign_id()
-/// of source, a line feed, and id.
+/// Shape: the id of an event that is unique only together with its source, as CloudEvents are, or with its
+/// topic: foreign_id() of source or topic, a line feed, and id.
 [[nodiscard]] Uuid foreign_id(std::string_view source, std::string_view id);
 
-/// The business's own name of a message, read from its record; nullopt: it has none.
+/// The business's own name of a message within its topic, read from its record; nullopt: it has none. What is
+/// no uuid becomes foreign_id(topic, name).
 using IdOf = std::function<std::optional<std::string>(const Record&)>;
 
-/// Shape: an IdOf for bodies in JSON: what stands at `pointers` ("/merchant", "/order/number"), together with
-/// the record's topic, since two topics may well speak of one order: the topic, a line feed, and a JSON array
+/// Shape: an IdOf for bodies in JSON: what stands at `pointers` ("/merchant", "/order/number"), as a JSON array
 /// of the values. Nothing where the body is no JSON, where a pointer meets nothing, or where a value is
 /// neither text, nor a whole number of 64 bits, nor true or false: 0.1 has more than one spelling. Errors:
 /// std::invalid_argument: no pointers, or one that is none. Thread: any. Source: RFC 6901.

@@ -163,6 +163,12 @@ class Inbox {
   /// in order and one batch at a time. Errors: SqlError. Blocks: while a transaction that moves it commits.
   [[nodiscard]] PartitionClaim claim_partition(std::string_view topic, std::int32_t partition);
 
+  /// Where to start a partition that the transport has no position of: `next`, which is remembered, or what
+  /// was remembered before. So a group whose offsets were lost does not start at the end once more, behind
+  /// messages that it never saw. Errors: SqlError. Blocks: for a second behind whoever has the partition's row.
+  [[nodiscard]] std::int64_t start_partition(std::string_view topic, std::int32_t partition,
+                                             std::int64_t next);
+
   /// Asks the database to cancel what process() waits for; its records are then `waiting`. Any thread.
   void cancel() noexcept;
 

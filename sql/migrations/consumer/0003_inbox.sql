@@ -172,6 +172,18 @@ BEGIN ATOMIC
   RETURNING o.epoch, o.next;
 END;
 
+-- Where a partition starts whose group has committed nothing: at `next`, or where that was decided before. Kafka forgets the offsets
+-- of a group that was empty for a week; without this, who starts at the end would then skip what came meanwhile.
+-- Locks: the partition's row. Index: primary key.
+CREATE FUNCTION {{schema}}.inbox_offset_start(consumer text, topic text, partition int, next bigint) RETURNS bigint
+LANGUAGE sql VOLATILE SET lock_timeout = '1s'
+BEGIN ATOMIC
+  INSERT INTO {{schema}}.inbox_offset AS o (consumer, topic, partition, next)
+  VALUES (inbox_offset_start.consumer, inbox_offset_start.topic, inbox_offset_start.partition, inbox_offset_start.next)
+  ON CONFLICT (consumer, topic, partition) DO UPDATE SET next = coalesce(o.next, excluded.next), changed_at = now()
+  RETURNING o.next;
+END;
+
 -- Says, last in the transaction of what was settled, that everything before `next` is. False: another has claimed the
 -- partition since, or it is further already: roll back, nothing of it is ours any more.
 -- Locks: the partition's row, until the transaction ends. Index: primary key.
