@@ -252,8 +252,8 @@ void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
 void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
   const auto known = events_.starts ? events_.starts(to_ids(partitions)) : Result<Starts>(Starts{});
   const Status set =
-      known ? set_starts(client_.get(), partitions, {options_.start_at, *known, options_.stopping, options_.remember},
-                         born_)
+      known ? set_starts(client_.get(), partitions,
+                         {options_.start_at, *known, options_.stopping, options_.remember}, born_)
             : Status(failure(known.error()));
   if (!set) {
     const bool stopping = options_.stopping && options_.stopping();
@@ -268,7 +268,8 @@ void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
   }
   events_.on_assigned(to_ids(partitions));
   assign(partitions);
-  rd_kafka_resume_partitions(client_.get(), partitions);  // a pause of an earlier assignment must not outlive it
+  rd_kafka_resume_partitions(client_.get(),
+                             partitions);  // a pause of an earlier assignment must not outlive it
 }
 
 void KafkaSubscription::revoked(rd_kafka_topic_partition_list_t* partitions) {

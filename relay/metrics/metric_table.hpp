@@ -99,9 +99,10 @@ inline constexpr std::array metric_table{
                 "Claim queries issued."},
     MetricFacts{"outboxd_claims_failed_total", MetricType::counter, "statements", "pipeline",
                 "Claim queries that ended in an error; they are repeated."},
-    MetricFacts{"outboxd_due_locked_total", MetricType::counter, "rows", "pipeline",
-                "Due rows that a look found locked by somebody else's transaction, counted at each look; they "
-                "and what follows of their keys wait for its end."},
+    MetricFacts{
+        "outboxd_due_locked_total", MetricType::counter, "rows", "pipeline",
+        "Due rows that a look found locked by somebody else's transaction, counted at each look; they "
+        "and what follows of their keys wait for its end."},
     MetricFacts{"outboxd_claim_seconds", MetricType::histogram, "seconds", "pipeline",
                 "How long a look at the table takes, asked to answered."},
     MetricFacts{"outboxd_claimed_rows_total", MetricType::counter, "rows", "pipeline",

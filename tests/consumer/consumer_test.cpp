@@ -254,7 +254,9 @@ TEST_CASE("a new group starts where start_at says, and a partition added later i
   CHECK(service.db.number("SELECT count(*) FROM effect WHERE part = 2") == 5);
 }
 
-TEST_CASE("a group that Kafka forgot goes on where it once started, and skips nothing, though new groups start at the end") {
+TEST_CASE(
+    "a group that Kafka forgot goes on where it once started, and skips nothing, though new groups start at "
+    "the end") {
   Service service;
   if (!service.kafka.real()) return;
   service.send(letters(0, 10));

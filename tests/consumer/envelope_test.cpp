@@ -65,7 +65,8 @@ TEST_CASE("a foreign text id becomes a uuid, within its source for cloudevents, 
   CHECK(id(debits) == foreign_id("debits", "1"));
   CHECK(id(credits) != id(debits));
   const auto named = [](const Letter& letter) {
-    return std::get<Message::Identity>(read_envelope(letter.record(), [](const Record&) { return "1"; })).msg_id;
+    return std::get<Message::Identity>(read_envelope(letter.record(), [](const Record&) { return "1"; }))
+        .msg_id;
   };
   CHECK(named(debits) == id(debits));
   CHECK(named(credits) == id(credits));

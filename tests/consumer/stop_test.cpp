@@ -210,7 +210,8 @@ TEST_CASE("Kafka freezes while a consumer asks for the retention of a topic that
   CHECK(time_to_stop(consumer) < drain + kafka_away + slack);
 }
 
-TEST_CASE("Kafka is silent while a member's partitions are assigned: it waits, and goes on once Kafka is back") {
+TEST_CASE(
+    "Kafka is silent while a member's partitions are assigned: it waits, and goes on once Kafka is back") {
   if (!KafkaCluster::shared().real()) return;
   KafkaCluster kafka;
   ServiceDatabase db;

@@ -298,9 +298,9 @@ TEST_CASE_TEMPLATE_DEFINE("a due row that somebody has locked is told as such, a
     request.rows_max = 1;  // what is locked lies behind the limit
     CHECK(ids_of(claim(world, request).due) == std::vector{first});
     request.rows_max = 5000;
-    request.except = {relay::RowId{first}, relay::RowId{last}};
+    request.except = {name_of(world, first), name_of(world, last)};
     CHECK(ids_of(claim(world, request).due) == std::vector{locked});
-    request.except.emplace_back(locked);
+    request.except.push_back(name_of(world, locked));
     CHECK(claim(world, request).due.empty());
   }
   world.unlock();

@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE_DEFINE("what several reasons hold is let go with the last of 
     const std::int64_t dead = world.insert({});
     const std::int64_t behind = world.insert({});
     const relay::Message m = claim(world).rows.front();
-    bury(world, {m.id, m.address, lease_of(leases, m.shard), "too large", key_hold});
+    bury(world, {m.id, m.msg_id, m.address, lease_of(leases, m.shard), "too large", key_hold});
     world.pause(key_hold);
     set_held(world, {behind});
     const auto end_one = [&](bool operators) { operators ? world.resume(key_hold) : world.retry(dead); };

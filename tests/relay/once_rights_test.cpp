@@ -122,7 +122,9 @@ TEST_CASE(
   RelayRig rig(secured(kafka, ledger));
   for (int n = 1; n <= 60; ++n)
     rig.ask("INSERT INTO outbox_msg (topic, msg_key, body) VALUES ($1, $2, '1')",
-            pg::Params{}.text(n % 6 == 0 ? closed : open[n % 6 - 1]).text("k" + std::to_string(n)));
+            pg::Params{}
+                .text(n % 6 == 0 ? closed : open[static_cast<std::size_t>(n % 6 - 1)])
+                .text("k" + std::to_string(n)));
   rig.start({.lanes = 2});
   rig.await(
       "the others are sent", [&] { return rig.count("SENT") == "50" && rig.count("HELD") == "10"; },

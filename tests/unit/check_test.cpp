@@ -73,7 +73,7 @@ TEST_CASE(
   TableFacts f;
   const auto said = [&](Millis ahead) {
     f.partitions_ahead = ahead;
-    const Findings all = judge_table(f, pipeline(), limits);
+    const Findings all = judge_table(f, pipeline(), {}, limits);
     return *std::ranges::find(all, "table.partitions_ahead", &Finding::check);
   };
   using namespace std::chrono_literals;

@@ -31,8 +31,8 @@ enum class Guard {
   none,    ///< it is applied
   by_seq,  ///< it is stale where a higher outbox-seq of its source, topic and key was applied. Costs a
            ///< statement for each batch, and a row in inbox_seq for each key. A message without a key or a
-           ///< readable outbox-seq is never stale, nor is a scheduled one (outbox-due-at), whose number is that of
-           ///< its insert; and none is stale because of it.
+  ///< readable outbox-seq is never stale, nor is a scheduled one (outbox-due-at), whose number is that of
+  ///< its insert; and none is stale because of it.
 };
 
 /// What becomes of a message whose handler failed attempts_max times.
