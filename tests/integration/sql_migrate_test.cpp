@@ -233,7 +233,7 @@ TEST_CASE("names with upper case, quotes and dots work from end to end") {
                  " (topic, msg_key, body, status) VALUES ('t', 'k', '1', 'DEAD'), ('t', 'k', '2', 'HELD')");
     ask(sql,
         "INSERT INTO " + outbox.schema() +
-            ".outbox_hold (source, scope, topic, msg_key) VALUES ($1, 'key', 't', 'k')",
+            ".outbox_hold (source, scope, topic, msg_key, cause) VALUES ($1, 'key', 't', 'k', 'dead')",
         pg::Params{}.text(source));
     CHECK(ask(sql, "SELECT " + outbox.schema() + ".outbox_dead_retry(1)") == "t");
     CHECK(ask(sql, "SELECT status FROM " + outbox.table()) == "PENDING PENDING");

@@ -162,7 +162,7 @@ TEST_CASE(
   rig.eventually_none_pending();
   CHECK(bodies_of(kafka.read_all(topic), "K") == numbers(1, 20));
   CHECK(rig.ask("SELECT action, detail ->> 'scope', person FROM outbox_operation WHERE person = 'tester' "
-                "ORDER BY id") == "pause|pipeline|tester resume|pipeline|tester");
+                "ORDER BY id") == "pause|pipeline|tester pause|pipeline|tester resume|pipeline|tester");
 }
 
 TEST_CASE("a relay that starts while its pipeline is paused sends nothing until it is let go") {
