@@ -130,7 +130,7 @@ TEST_CASE(
     ask(sql,
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = 100', current_database()); END "
         "$$");
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < 2; ++round) {
       ask(sql,
           "DO $$ DECLARE part regclass; BEGIN FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = "
           "'" +
