@@ -167,6 +167,7 @@ void Transactions::decide(Lane& lane, const std::vector<LedgerRow>& named) {
       others.push_back(row);
       continue;
     }
+    lane.in_vain = false;  // its transaction was committed, whatever was said of it
     lane.unmarked += 1;
     std::erase(lane.rows, at->second);
     committed(*at->second, row.partition, row.offset);

@@ -177,7 +177,7 @@ TEST_CASE(
   CHECK(ask(session, "SELECT set, number FROM outbox_migration WHERE set = 'invoices'") == "invoices|1");
   CHECK(contains(must(relay::render(with)), "TABLE \"public\".invoice"));
   CHECK(contains(failed_with(session, {.with = {"bills"}, .known = &sets}),
-                 "the sets are: outbox and consumer (unless --only names others), invoices"));
+                 "the sets are: outbox and consumer (unless --only names others), requests, invoices"));
 }
 
 TEST_CASE("another table or another body type in a migrated schema is refused") {

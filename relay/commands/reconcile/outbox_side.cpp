@@ -107,7 +107,7 @@ Status OutboxSide::begin(const RowFilter& filter, const relay::TopicMap& in_kafk
 
   const std::string source = table_.schema + "." + table_.table;
   pg::Params times;
-  times.untyped(filter.since).untyped(filter.until).text(table_.quoted()).text(source);
+  times.untyped(filter.since).untyped(filter.until).text(table_.quoted());
   const auto span =
       view_->exec(pg::fill_template(queries::reconcile_span, {{"schema", table_.quoted_schema()}}), times,
                   pg::Format::binary);

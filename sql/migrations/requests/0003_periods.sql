@@ -6,7 +6,7 @@
 --   closed   a period has lasted for an eighth of the retention: its keys are final, new ones go into the next
 --   dropped  nobody may ask for its keys any more: its partition is gone
 --   waiting  transactions that use idempotency_keys have not let it through within 50 ms: call again later
---   held     it may be dropped, but rows in it are PROCESSING or RETRYABLE: a person must look (outboxd requests purge)
+--   held     it may be dropped, but rows in it are PROCESSING or RETRYABLE: a person must look (request_purge)
 --   full     twelve periods live already, so the open one goes on
 --   busy, done
 -- Both the clock and the number of periods that were closed since must agree that a period is over, so that one step of
