@@ -133,7 +133,8 @@ std::string left_behind(CaseDatabase& db, const std::string& consumer) {
 
 std::string states(CaseDatabase& db, const std::string& consumer) {
   return db.text(
-      "SELECT string_agg(concat_ws(' ', msg_id, state, topic, \"offset\"), E'\\n' ORDER BY msg_id) "
+      "SELECT coalesce(string_agg(concat_ws(' ', msg_id, state, topic, \"offset\"), E'\\n' ORDER BY msg_id), "
+      "'') "
       "FROM processed_msgs WHERE consumer = '" +
       consumer + "'");
 }
@@ -256,9 +257,9 @@ TEST_CASE(
         "a new group begins at the beginning, and a known one goes on",
         [&] { return cents() == all && committed(kafka.bootstrap(), topic, topic, 0) == all; },
         Millis{40'000});
-    if (all == 5) send_cents(5, 10);
     running.kill(SIGTERM);
     CHECK(running.wait().code == 0);
+    if (all == 5) send_cents(5, 10);
   }
   send_cents(10, 20);
   delete_records(kafka.bootstrap(), topic, 0, 15);

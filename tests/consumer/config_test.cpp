@@ -90,7 +90,7 @@ TEST_CASE("every option of the file arrives, the lists and the horizon without a
   CHECK(options.maintain_interval.count() == 0);
   REQUIRE(options.id_of);
   CHECK(options.id_of({.topic = "orders", .body = R"({"merchant":"m","order":{"number":1}})"}) ==
-        "orders\n[\"m\",1]");
+        "[\"m\",1]");
 }
 
 TEST_CASE("what is unknown is refused at its place, with what was meant") {
