@@ -6,7 +6,6 @@
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "consumer/core/start.hpp"
 #include "consumer/kafka/records.hpp"
@@ -86,6 +85,8 @@ class KafkaSubscription final : public Subscription {
   void join_again();
   void serve(const KafkaEvent& event);
   void assigned(rd_kafka_topic_partition_list_t* partitions);
+  Status set_starts_in_the_end(rd_kafka_topic_partition_list_t* partitions, const Starts& known);
+  [[nodiscard]] bool stopping() const { return options_.stopping && options_.stopping(); }
   void revoked(rd_kafka_topic_partition_list_t* partitions);
   [[nodiscard]] bool cooperative() const;
   void assign(rd_kafka_topic_partition_list_t* partitions);
@@ -101,7 +102,6 @@ class KafkaSubscription final : public Subscription {
   KafkaClient client_;
   BornCounts born_;
   bool rejoining_ = false;        ///< left, and not yet joined again
-  bool rejoin_wanted_ = false;    ///< what was assigned could not be started
   std::optional<Error> failure_;  ///< of a callback; the next poll() returns it
   rd_kafka_resp_err_t last_said_ = RD_KAFKA_RESP_ERR_NO_ERROR;
 };
@@ -154,7 +154,6 @@ void KafkaSubscription::join_again() {
 }
 
 Result<std::optional<Fetched>> KafkaSubscription::poll(Millis timeout) {
-  if (std::exchange(rejoin_wanted_, false)) rejoin();
   if (rejoining_) join_again();
   KafkaMessage message{rd_kafka_consumer_poll(client_.get(), static_cast<int>(timeout.count()))};
   if (failure_) return failure(*failure_);
@@ -251,18 +250,9 @@ void KafkaSubscription::unassign(rd_kafka_topic_partition_list_t* partitions) {
 
 void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
   const auto known = events_.starts ? events_.starts(to_ids(partitions)) : Result<Starts>(Starts{});
-  const Status set =
-      known ? set_starts(client_.get(), partitions,
-                         {options_.start_at, *known, options_.stopping, options_.remember}, born_)
-            : Status(failure(known.error()));
+  const Status set = known ? set_starts_in_the_end(partitions, *known) : Status(failure(known.error()));
   if (!set) {
-    const bool stopping = options_.stopping && options_.stopping();
-    if (known && set.error().disposition == Disposition::retry && !stopping) {
-      say("start_waits reason=\"" + set.error().text() + "\" next=\"the group is joined again\"");
-      rejoin_wanted_ = true;
-    } else if (!stopping) {
-      failure_ = set.error();
-    }
+    if (!stopping()) failure_ = set.error();
     const KafkaList none{rd_kafka_topic_partition_list_new(0)};
     return assign(none.get());
   }
@@ -270,6 +260,18 @@ void KafkaSubscription::assigned(rd_kafka_topic_partition_list_t* partitions) {
   assign(partitions);
   rd_kafka_resume_partitions(client_.get(),
                              partitions);  // a pause of an earlier assignment must not outlive it
+}
+
+// A cluster that does not answer is waited for. Where the group gives the partitions to another meanwhile, they
+// are revoked right after.
+Status KafkaSubscription::set_starts_in_the_end(rd_kafka_topic_partition_list_t* partitions,
+                                                const Starts& known) {
+  for (bool said = false;; said = true) {
+    const Status set = set_starts(client_.get(), partitions,
+                                  {options_.start_at, known, options_.stopping, options_.remember}, born_);
+    if (set || set.error().disposition != Disposition::retry || stopping()) return set;
+    if (!said) say("start_waits reason=\"" + set.error().text() + "\" next=\"it is asked again\"");
+  }
 }
 
 void KafkaSubscription::revoked(rd_kafka_topic_partition_list_t* partitions) {
