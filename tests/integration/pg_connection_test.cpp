@@ -256,6 +256,8 @@ TEST_CASE(
   CHECK(link.answer({{select_int, Params{}.i32(7)}}).has_value());  // what writes nothing waits for nobody
   CHECK(must(admin.exec("SELECT count(*) FROM written")).integer(0, 0) == 1);
   CHECK(link.downs.empty());
+  must(admin.exec("ALTER SYSTEM RESET synchronous_standby_names"));  // else the database's end waits, too
+  must(admin.exec("SELECT pg_reload_conf()"));
 }
 
 TEST_CASE("at its deadline a segment is cancelled and the connection goes on") {
