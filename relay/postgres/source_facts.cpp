@@ -55,7 +55,7 @@ Status check_allowed(std::string_view kind, const std::string& name,
   return failure(
       Disposition::fatal,
       "the role may not use " + std::string(kind) + " \"" + name + "\": it lacks " + std::string(*lacks),
-      "42501", "grant the relay's rights to it as sql/grants shows");
+      "42501", "`outboxd migrate --grants` gives the relay its rights");
 }
 
 Result<BodyColumn> body_type(std::string_view type, const pg::TableName& table) {
